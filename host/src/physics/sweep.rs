@@ -12,6 +12,7 @@ use rapier3d::parry::query::QueryDispatcher;
 
 use super::body::Mark;
 use super::convert::pose_in;
+use super::distance::apart;
 use super::engine::{BodyHandle, Physics};
 
 /// A flier's way in the last step.
@@ -39,9 +40,9 @@ const TOUCH: f32 = 1e-3;
 /// A flier may go this deep into something, m: room for the solver's own softness.
 const ALLOWED: f32 = 1e-3;
 /// One that is deeper already (the solver is soft, and pushes it out again) may not go deeper by more than this in a step, m.
-const CREEP: f32 = 1e-4;
+const CREEP: f32 = 1e-5;
 /// Up to here, m; what starts deeper than this, such as in an overlap of the document, may only come out.
-const ALLOWED_AT_MOST: f32 = 4e-3;
+const ALLOWED_AT_MOST: f32 = 3e-3;
 /// Smallest step along a way, m.
 const STRIDE: f32 = 7.5e-4;
 /// Rounds in which fliers that stop each other are looked at again.
@@ -147,11 +148,25 @@ impl Physics {
                 end.touching = true;
                 if let Some(body) = self.world.bodies.get_mut(way.body.0) {
                     body.set_position(motion.to, true);
+                    self.moved.push(way.body);
                     self.changed = true;
                 }
             }
         }
         ends
+    }
+
+    /// Whether a flier would touch anything at `pose`: the scene, and other fliers at the poses given with them.
+    pub fn touches_at(&self, body: BodyHandle, pose: &DPose3, others: &[(BodyHandle, DPose3)]) -> bool {
+        let rest = |pose: &DPose3| {
+            let pose = pose_in(pose);
+            Motion { from: pose, to: pose }
+        };
+        let way = |(body, from): &(BodyHandle, DPose3)| Way { body: *body, from: *from, neighbours: Vec::new() };
+        let mut ways: Vec<Way> = std::iter::once(&(body, *pose)).chain(others).map(way).collect();
+        ways[0].neighbours = (1..ways.len()).collect();
+        let motions: Vec<Motion> = ways.iter().map(|way| rest(&way.from)).collect();
+        self.free_part(&ways, &motions, 0, true).1
     }
 
     /// The part of a flier's way that is good, and whether it touches something at the end of the way.
@@ -191,9 +206,8 @@ impl Physics {
 fn free_part_of_pair(dispatcher: &dyn QueryDispatcher, a: &Mover<'_>, b: &Mover<'_>) -> (f32, bool) {
     let length = a.length + b.length;
     let distance = |s: f32, prediction: f32| {
-        let relative = a.at(s).inv_mul(&b.at(s));
         // A pair that the engine cannot measure cannot stop either of them.
-        dispatcher.contact(&relative, a.collider.shape(), b.collider.shape(), prediction).ok().flatten().map(|c| c.dist)
+        apart(dispatcher, (&a.at(s), a.collider.shape()), (&b.at(s), b.collider.shape()), prediction)
     };
     let touch_at_end = |d: Option<f32>| d.is_some_and(|d| d <= TOUCH);
     let at_end = distance(1.0, TOUCH);
@@ -204,21 +218,29 @@ fn free_part_of_pair(dispatcher: &dyn QueryDispatcher, a: &Mover<'_>, b: &Mover<
     }
     let (mut s, mut good) = (0.0_f32, 0.0_f32);
     let mut allowed = ALLOWED;
-    let mut first = true;
+    // By how much they were apart at the last look, at least, and how far they may have come since.
+    let mut known: Option<f32> = None;
     loop {
-        let Some(apart) = distance(s, length * (1.0 - s) + TOUCH) else { return (1.0, false) };
-        if first {
-            let depth = -apart;
+        let left = length * (1.0 - s) + TOUCH;
+        let gap = match (distance(s, left), known) {
+            (Some(gap), _) => gap,
+            // Out of reach. If they cannot have come that far apart, it is the measure that failed.
+            (None, Some(before)) if before < left - STRIDE => return (good, true),
+            (None, _) => return (1.0, false),
+        };
+        if known.is_none() {
+            let depth = -gap;
             allowed = if depth > ALLOWED_AT_MOST { depth } else { (depth + CREEP).clamp(ALLOWED, ALLOWED_AT_MOST) };
-            first = false;
         }
-        if apart < -allowed {
+        if gap < -allowed {
             return (good, true);
         }
         good = s;
         if s >= 1.0 {
-            return (1.0, apart <= TOUCH);
+            return (1.0, gap <= TOUCH);
         }
-        s = (s + (apart.max(0.0) + STRIDE) / length.max(STRIDE)).min(1.0);
+        let next = (s + (gap.max(0.0) + STRIDE) / length.max(STRIDE)).min(1.0);
+        known = Some(gap + length * (next - s));
+        s = next;
     }
 }
