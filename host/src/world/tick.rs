@@ -21,6 +21,10 @@ use crate::physics::sweep::Way;
 /// prepare contacts.
 const MARGIN: f64 = 0.03;
 
+/// What touches something presses on with at most this in a subtick, m: the engine's contacts are soft, and its solver only
+/// approximates, so that a faster one would drive what it pushes into what is behind that.
+const PRESS: f64 = 0.02;
+
 /// Beyond this the engine's `f32` ends to be of use, m.
 const FAR: f64 = 1e9;
 
@@ -64,6 +68,12 @@ struct Driven {
     base: DPose3,
     since: u32,
     touched: bool,
+    /// It touches something now.
+    touching: bool,
+    /// Something presses on it: it yields instead of pressing back.
+    squeezed: bool,
+    /// It left its way in this tick.
+    strayed: bool,
     last_step: Twist,
 }
 
@@ -263,7 +273,17 @@ impl World {
             .filter(|n| plans[*n].solver)
             .map(|plan| {
                 let pose = plans[plan].start;
-                Driven { plan, pose, base: pose, since: 0, touched: false, last_step: Twist::ZERO }
+                Driven {
+                    plan,
+                    pose,
+                    base: pose,
+                    since: 0,
+                    touched: false,
+                    touching: false,
+                    squeezed: false,
+                    strayed: false,
+                    last_step: Twist::ZERO,
+                }
             })
             .collect();
         let mut ways = ways(plans, &driven, &scratch.grid.pairs);
@@ -272,9 +292,8 @@ impl World {
                 break;
             }
             let mut targets = Vec::with_capacity(driven.len());
-            for (flier, way) in driven.iter().zip(&mut ways) {
-                let part = f64::from(subtick - flier.since) / f64::from(self.subticks);
-                let target = se3::moved(&flier.base, plans[flier.plan].displacement * part);
+            for (flier, way) in driven.iter_mut().zip(&mut ways) {
+                let target = flier.target(&plans[flier.plan], subtick, self.subticks);
                 self.physics.aim(way.body, &target);
                 way.from = flier.pose;
                 targets.push(target);
@@ -289,13 +308,15 @@ impl World {
             for ((flier, target), end) in driven.iter_mut().zip(targets).zip(ends) {
                 let body = plans[flier.plan].body;
                 let before = flier.pose;
-                flier.touched |= end.touching || self.physics.touches(body, |_| false);
-                if !end.stopped && self.physics.is_at(body, &target) {
+                flier.touching = end.touching || self.physics.touches(body, |_| false);
+                flier.touched |= flier.touching;
+                if !end.stopped && !flier.squeezed && self.physics.is_at(body, &target) {
                     flier.pose = target;
                 } else {
                     flier.pose = self.physics.state(body).map_or(before, |s| s.pose);
-                    (flier.base, flier.since) = (flier.pose, subtick);
+                    (flier.base, flier.since, flier.strayed) = (flier.pose, subtick, true);
                 }
+                flier.squeezed = end.squeezed;
                 flier.last_step = se3::between(&before, &flier.pose);
             }
         }
@@ -310,7 +331,7 @@ impl World {
             let plan = &plans[flier.plan];
             // On its way all the time: what the model says, to the bit. Else what was measured: over the tick for a motion
             // that is prescribed per tick, at its end for one with a memory.
-            let velocity = if flier.since == 0 {
+            let velocity = if !flier.strayed {
                 plan.velocity
             } else if plan.level2 {
                 flier.last_step * (f64::from(self.subticks) / self.dt)
@@ -388,6 +409,29 @@ impl World {
 impl Plan {
     fn moves(&self) -> bool {
         self.displacement != Twist::ZERO
+    }
+
+    /// How far its colliders are from its origin at most.
+    fn radius(&self) -> f64 {
+        self.ball.map_or(0.0, |(center, radius)| center.length() + radius)
+    }
+}
+
+impl Driven {
+    /// Where it should be at the end of a subtick of `subticks`.
+    fn target(&mut self, plan: &Plan, subtick: u32, subticks: u32) -> DPose3 {
+        if self.squeezed {
+            return self.pose;
+        }
+        let step = plan.displacement * (1.0 / f64::from(subticks));
+        let length = step.linear.length() + step.angular.length() * plan.radius();
+        if self.touching && length > PRESS {
+            let target = se3::moved(&self.pose, step * (PRESS / length));
+            (self.base, self.since, self.strayed) = (target, subtick, true);
+            return target;
+        }
+        // From where it last left its way in one go, so that the end of the tick is exact.
+        se3::moved(&self.base, plan.displacement * (f64::from(subtick - self.since) / f64::from(subticks)))
     }
 }
 
