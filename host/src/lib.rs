@@ -1,1 +1,3 @@
+//! Tickworks, a headless robot-simulation host, as a library.
 
+pub mod net;
