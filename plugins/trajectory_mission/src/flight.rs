@@ -7,7 +7,7 @@ use crate::{
     approach,
     drive::Drive,
     machine::{Input, Machine, Measured, Motion},
-    screw::{MAX_STEPS, Screw},
+    screw::{MAX_STEPS, Screw, Start},
     watch::Watch,
 };
 
@@ -82,7 +82,9 @@ impl Flight {
             match step {
                 Step::Input(input) => now = machine.predict(&now, input),
                 Step::Arrived => return Ok(flight),
-                Step::Failed(reason) => return Err(format!("via point {} cannot be reached: {reason}", rehearsal.next)),
+                Step::Failed(reason) => {
+                    return Err(format!("via point {} cannot be reached: {reason}", rehearsal.next));
+                }
             }
             ticks += 1;
             total += 1;
@@ -149,7 +151,7 @@ enum Step {
 impl Way {
     fn new(now: &Measured, target: &DPose3, planned: u64, machine: &Machine) -> Result<Self, String> {
         let law = match &machine.motion {
-            Motion::Level1 { limits } => Law::Screw(Screw::plan(&now.pose, target, limits, machine)?),
+            Motion::Level1 { limits } => Law::Screw(Screw::plan(&now.pose, target, limits, Start::AtRest, machine)?),
             Motion::Level2 { limits, .. } => {
                 let way = se3::between(&now.pose, target).to_array();
                 let stuck = way.iter().zip(limits).position(|(part, limit)| *limit <= 0.0 && part.abs() > NEAR.0);
@@ -177,7 +179,7 @@ impl Way {
             (Law::Screw(way), Motion::Level1 { limits }) => {
                 let (d, angle) = se3::distance(&now.pose, &way.expected());
                 if d > PUSHED.0 || angle > PUSHED.1 {
-                    match Screw::plan(&now.pose, target, limits, machine) {
+                    match Screw::plan(&now.pose, target, limits, Start::Moving, machine) {
                         Ok(again) => *way = again,
                         Err(reason) => return Step::Failed(reason),
                     }
@@ -192,7 +194,11 @@ impl Way {
                 }
             }
             (Law::Drive(way), Motion::DiffDrive { limits }) => arrived(way.command(now, target, limits, machine.dt)),
-            _ => return Step::Failed("the robot is of another type than the one that the mission was planned for".to_owned()),
+            _ => {
+                return Step::Failed(
+                    "the robot is of another type than the one that the mission was planned for".to_owned(),
+                );
+            }
         };
         if matches!(step, Step::Input(_))
             && let Err(reason) = self.watch.look(&now.pose, target, machine.dt)
@@ -358,6 +364,29 @@ mod tests {
             });
             assert_eq!(tick, Tick::Arrived);
             assert!(end.pose.translation.distance(target.translation) < 1e-5);
+        }
+    }
+
+    #[test]
+    fn what_can_be_pushed_is_pushed_at_a_good_speed() {
+        // In front of the robot from x = 1 on is something that takes a third of its motion.
+        let target = DPose3::from_translation(DVec3::new(5.0, 0.0, 0.0));
+        for machine in [level1([0.05; 6]), level2([5.0; 6], 1.0)] {
+            let before = std::cell::Cell::new(0.0);
+            let start = at(DPose3::IDENTITY);
+            let mut flight = Flight::plan(vec![target], &start, &machine).unwrap();
+            let planned = flight.planned_steps();
+            let (ticks, end, _, tick) = fly(&mut flight, start, &machine, |mut m| {
+                let step = m.pose.translation.x - before.get();
+                if m.pose.translation.x > 1.0 && step > 0.0 {
+                    m.pose.translation.x -= step / 3.0;
+                }
+                before.set(m.pose.translation.x);
+                m
+            });
+            assert_eq!(tick, Tick::Arrived);
+            assert!(ticks < planned * 2, "{ticks} ticks, {planned} planned");
+            assert!(end.pose.translation.distance(target.translation) < 0.01);
         }
     }
 

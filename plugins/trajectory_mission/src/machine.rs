@@ -1,6 +1,7 @@
 //! What a planner knows of its robot: how it moves, and how much of it in one tick.
 
-use tickworks_motion::{Axes, DPose3, Twist, UavLevel2, model::DiffDrive, se3};
+use tickworks_motion::{Axes, DPose3, DQuat, DVec3, Twist, UavLevel2, model::DiffDrive, se3};
+use tickworks_plugin_api::{self as plugin_api, RobotInfo, RobotType, RobotView};
 
 /// How a robot answers its control input. Limits and inputs are along the body's axes (forward, left, up), `[linear x3,
 /// angular x3]`, whatever its control frame is.
@@ -45,6 +46,17 @@ pub struct Measured {
     pub velocity: Twist,
 }
 
+impl Measured {
+    /// What the host measured.
+    pub fn new(robot: &RobotView<'_>) -> Self {
+        let [x, y, z, qx, qy, qz, qw] = *robot.pose;
+        Self {
+            pose: DPose3 { rotation: DQuat::from_xyzw(qx, qy, qz, qw), translation: DVec3::new(x, y, z) },
+            velocity: Twist::from_array(*robot.velocity),
+        }
+    }
+}
+
 /// One control input, ready for the host: in the order of the control frame, 6 numbers or 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Input {
@@ -60,6 +72,21 @@ impl Input {
 }
 
 impl Machine {
+    /// The robot that the host describes, with ticks of `dt` seconds.
+    pub fn new(info: &RobotInfo, dt: f64) -> Self {
+        let axes = match info.axes {
+            plugin_api::Axes::Luf => Axes::Luf,
+            plugin_api::Axes::Flu => Axes::Flu,
+        };
+        let limits = axes.to_body(info.limits).to_array();
+        let motion = match info.kind {
+            RobotType::UavLevel1 => Motion::Level1 { limits },
+            RobotType::UavLevel2 => Motion::Level2 { limits, drag: info.drag },
+            RobotType::DiffDrive => Motion::DiffDrive { limits: [info.limits[0], info.limits[1]] },
+        };
+        Self { motion, axes, dt }
+    }
+
     /// A body-frame input (twist, acceleration, or `[v, w]` in `linear.x` and `angular.z`) in the host's order.
     pub fn input(&self, body: Twist) -> Input {
         match self.motion {
@@ -83,6 +110,11 @@ impl Machine {
         }
     }
 
+    /// Whether the robot goes on with its last input when it gets no other.
+    pub fn holds_its_input(&self) -> bool {
+        matches!(self.motion, Motion::DiffDrive { .. })
+    }
+
     /// A time in whole ticks, at least one.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what u64 holds")]
     pub fn ticks(&self, seconds: f64) -> u64 {
@@ -95,14 +127,10 @@ impl Machine {
     }
 }
 
-/// Limits in the control frame's order, along the body's axes.
-pub fn limits_to_body(axes: Axes, limits: [f64; 6]) -> [f64; 6] {
-    axes.to_body(limits).to_array()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tickworks_plugin_api::testing::TestWorld;
 
     #[test]
     fn inputs_leave_in_the_order_of_the_control_frame() {
@@ -111,7 +139,15 @@ mod tests {
         assert_eq!(luf.input(body).as_slice(), [2.0, 3.0, 1.0, 5.0, 6.0, 4.0]);
         let cart = Machine { motion: Motion::DiffDrive { limits: [1.0; 2] }, axes: Axes::Luf, dt: 0.1 };
         assert_eq!(cart.input(body).as_slice(), [1.0, 6.0]);
-        assert_eq!(limits_to_body(Axes::Luf, [2.0, 3.0, 1.0, 5.0, 6.0, 4.0]), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn limits_are_turned_into_the_body_s_axes() {
+        let mut world = TestWorld::new();
+        let robot = world.add_robot("uav0", RobotType::UavLevel1, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        world.set_limits(robot, [2.0, 3.0, 1.0, 5.0, 6.0, 4.0]);
+        let machine = Machine::new(&world.view().robot_info(robot).unwrap(), 0.1);
+        assert_eq!(machine.motion, Motion::Level1 { limits: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] });
     }
 
     #[test]

@@ -16,7 +16,8 @@ mod tests {
 
     #[test]
     fn stops_at_the_end_of_the_way_and_not_before() {
-        for (distance, braking, dt) in [(1.0, 2.0, 0.01), (100.0, 0.3, 1.0 / 60.0), (0.001, 5.0, 0.02), (3.0, 1e4, 0.1)] {
+        for (distance, braking, dt) in [(1.0, 2.0, 0.01), (100.0, 0.3, 1.0 / 60.0), (0.001, 5.0, 0.02), (3.0, 1e4, 0.1)]
+        {
             let (mut left, mut speed) = (distance, stopping_speed(distance, braking, dt));
             let mut ticks = 0;
             while left > 1e-12 {

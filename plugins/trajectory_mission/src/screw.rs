@@ -30,12 +30,28 @@ pub struct Screw {
     done: u64,
 }
 
+/// How a robot enters its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Standing.
+    AtRest,
+    /// Pushed off an earlier way.
+    Moving,
+}
+
 impl Screw {
-    /// Plans the way. `limits`: largest twist of one tick along the body's axes.
+    /// Plans the way. `limits`: largest twist of one tick along the body's axes. `start`: from rest the speed rises
+    /// softly; for a robot under way it is full from the start.
     ///
     /// # Errors
     /// An axis that the way needs has the limit 0, or the way takes more than [`MAX_STEPS`].
-    pub fn plan(from: &DPose3, to: &DPose3, limits: &[f64; 6], machine: &Machine) -> Result<Self, String> {
+    pub fn plan(
+        from: &DPose3,
+        to: &DPose3,
+        limits: &[f64; 6],
+        start: Start,
+        machine: &Machine,
+    ) -> Result<Self, String> {
         let mut twist = se3::between(from, to).to_array();
         // How many ticks at full speed the slowest axis needs.
         let mut ticks = 0.0_f64;
@@ -54,18 +70,24 @@ impl Screw {
         // Rounding must not push a step over the limit.
         let full_speed = (ticks * (1.0 + 1e-9)).ceil();
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
-        if !(full_speed <= MAX_STEPS as f64) {
-            return Err(format!("the way takes {full_speed:.3e} ticks at the robot's limits, and {MAX_STEPS} are the most"));
+        if full_speed.is_nan() || full_speed > MAX_STEPS as f64 {
+            return Err(format!(
+                "the way takes {full_speed:.3e} ticks at the robot's limits, and {MAX_STEPS} are the most"
+            ));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
         let full_speed = full_speed as u64;
-        let ramp = machine.ticks(RAMP_SECONDS).min(full_speed);
+        let ramp = match start {
+            Start::AtRest => machine.ticks(RAMP_SECONDS).min(full_speed),
+            Start::Moving => 0,
+        };
         Ok(Self { from: *from, twist, steps: full_speed + ramp, ramp, done: 0 })
     }
 
     /// How many steps are left.
+    #[cfg(test)]
     pub fn left(&self) -> u64 {
-        self.steps - self.done
+        self.steps.saturating_sub(self.done)
     }
 
     /// The next step's twist along the body's axes; `None` at the end.
@@ -117,7 +139,8 @@ mod tests {
         for case in 0..2000 {
             let limits: [f64; 6] = std::array::from_fn(|_| random.log_range(1e-3, 2.0));
             let (from, to) = (random.pose(10.0), random.pose(10.0));
-            let mut way = Screw::plan(&from, &to, &limits, &machine(limits)).unwrap();
+            let start = if case % 4 == 0 { Start::Moving } else { Start::AtRest };
+            let mut way = Screw::plan(&from, &to, &limits, start, &machine(limits)).unwrap();
             let steps = way.left();
             let (mut pose, mut count) = (from, 0);
             while let Some(u) = way.step() {
@@ -139,7 +162,7 @@ mod tests {
     fn speed_rises_and_falls() {
         let limits = [0.05; 6];
         let to = DPose3::from_translation(tickworks_motion::DVec3::new(5.0, 0.0, 0.0));
-        let mut way = Screw::plan(&DPose3::IDENTITY, &to, &limits, &machine(limits)).unwrap();
+        let mut way = Screw::plan(&DPose3::IDENTITY, &to, &limits, Start::AtRest, &machine(limits)).unwrap();
         assert_eq!(way.left(), 100 + 15 + 1);
         let speeds: Vec<f64> = std::iter::from_fn(|| way.step().map(|u| u.linear.x)).collect();
         let jump = speeds.windows(2).map(|w| (w[1] - w[0]).abs()).fold(0.0, f64::max);
@@ -151,8 +174,8 @@ mod tests {
     fn a_small_way_takes_two_ticks_and_none_takes_none() {
         let limits = [1.0; 6];
         let near = DPose3::from_translation(tickworks_motion::DVec3::new(0.5, 0.0, 0.0));
-        assert_eq!(Screw::plan(&DPose3::IDENTITY, &near, &limits, &machine(limits)).unwrap().left(), 2);
-        assert_eq!(Screw::plan(&near, &near, &limits, &machine(limits)).unwrap().left(), 0);
+        assert_eq!(Screw::plan(&DPose3::IDENTITY, &near, &limits, Start::AtRest, &machine(limits)).unwrap().left(), 2);
+        assert_eq!(Screw::plan(&near, &near, &limits, Start::AtRest, &machine(limits)).unwrap().left(), 0);
     }
 
     #[test]
@@ -160,12 +183,12 @@ mod tests {
         let mut limits = [0.1; 6];
         limits[2] = 0.0;
         let up = DPose3::from_translation(tickworks_motion::DVec3::Z);
-        let error = Screw::plan(&DPose3::IDENTITY, &up, &limits, &machine(limits)).unwrap_err();
+        let error = Screw::plan(&DPose3::IDENTITY, &up, &limits, Start::AtRest, &machine(limits)).unwrap_err();
         assert_eq!(error, "the straight way needs motion along the axis up, whose limit is 0");
         let ahead = DPose3::from_translation(tickworks_motion::DVec3::X);
-        assert!(Screw::plan(&DPose3::IDENTITY, &ahead, &limits, &machine(limits)).is_ok());
+        assert!(Screw::plan(&DPose3::IDENTITY, &ahead, &limits, Start::AtRest, &machine(limits)).is_ok());
         let far = DPose3::from_translation(tickworks_motion::DVec3::X * 1e9);
-        let error = Screw::plan(&DPose3::IDENTITY, &far, &limits, &machine(limits)).unwrap_err();
+        let error = Screw::plan(&DPose3::IDENTITY, &far, &limits, Start::AtRest, &machine(limits)).unwrap_err();
         assert!(error.contains("1.000e10 ticks"), "{error}");
     }
 }

@@ -30,7 +30,12 @@ impl Watch {
         let (d, angle) = se3::distance(start, target);
         let notches = (d / NOTCH.0).max(angle / NOTCH.1).max(1.0);
         // From standing, the first notch of n takes about 1/sqrt(n) of the time: s = a t²/2.
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ticks")]
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "ticks"
+        )]
         let first_notch = (planned as f64 / notches.sqrt()).ceil() as u64;
         Self {
             anchor: *start,
@@ -60,7 +65,11 @@ impl Watch {
             format!("{d:.2} m and {:.1} degrees before it", angle.to_degrees())
         };
         if self.still > self.patience {
-            return Err(format!("the robot has not moved for {:.1} s, {}: something is in its way", seconds(self.still), left()));
+            return Err(format!(
+                "the robot has not moved for {:.1} s, {}: something is in its way",
+                seconds(self.still),
+                left()
+            ));
         }
         if self.ticks > self.allowance {
             return Err(format!("the robot is not there after {:.1} s, but {}", seconds(self.ticks), left()));
