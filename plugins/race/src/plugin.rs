@@ -1,7 +1,7 @@
 //! The plugin: start, stop, and a look at each tick's motion.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tickworks_motion::DVec3;
 use tickworks_plugin_api::{
     Canvas, Commands, Config, Endpoint, EntityId, Error, Host, Manifest, Message, Plugin, Response, World, schema_of,
@@ -48,7 +48,16 @@ impl Plugin for RacePlugin {
                 "gate",
                 "A gate, in the order in which they count; forward is its +x. <pose>x y z roll pitch yaw</pose> in the \
                  world (m, rad) or an attribute model, whose pose it takes; <size>width height</size> (m); an attribute name.",
-                schema_of::<String>(),
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string"},
+                        "model": {"type": "string"},
+                        "pose": {"type": "array", "items": {"type": "number"}, "minItems": 6, "maxItems": 6},
+                        "size": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                    },
+                    "required": ["size"],
+                }),
             )
             .endpoint(Endpoint::new::<StartRequest, Started>("race_start", "Starts a race, after a countdown."))
             .endpoint(

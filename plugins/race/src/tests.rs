@@ -352,3 +352,13 @@ fn the_due_gates_stand_out() {
     assert_eq!(drawn.len(), 3 * 3 + 2 * 4);
     assert!(drawn[9].width > drawn[0].width && drawn[9].rgba != drawn[13].rgba);
 }
+
+#[test]
+fn the_manifest_has_the_schemas() {
+    let manifest = RacePlugin::manifest();
+    assert_eq!(manifest.parameters[1].schema["required"], json!(["size"]));
+    let [start, state, stop] = manifest.endpoints.as_slice() else { panic!("three commands") };
+    assert_eq!(start.request["properties"]["countdown"]["type"], "number");
+    assert!(state.reads_only && !start.reads_only && !stop.reads_only);
+    assert_eq!(manifest.topics[0].name, "race");
+}

@@ -476,4 +476,17 @@ mod tests {
         stage.plugin.draw(&stage.world.view(), &mut canvas);
         assert_eq!(canvas.shapes().len(), 2);
     }
+
+    #[test]
+    fn the_manifest_has_the_schemas() {
+        let manifest = TrajectoryMission::manifest();
+        assert_eq!(manifest.endpoints.len(), 5);
+        for endpoint in &manifest.endpoints {
+            assert_eq!(endpoint.default_robot, DefaultRobot::First, "{}", endpoint.name);
+            assert_eq!(endpoint.reads_only, endpoint.name == "mission_get_state");
+            assert_eq!(endpoint.robot == RobotUse::Control, !endpoint.reads_only);
+            assert!(endpoint.reply["properties"].is_object(), "{}", endpoint.name);
+        }
+        assert!(manifest.endpoints[3].request["properties"]["trajectory"].is_object());
+    }
 }
