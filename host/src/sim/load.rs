@@ -1,7 +1,7 @@
 //! From files to a simulation that ticks: read, build, find plugins, start them, run.
 
 use crossbeam_channel::{TrySendError, bounded};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tickworks_plugin_api::{Element, EntityId, ModelRef, WorldRef};
 
@@ -16,8 +16,11 @@ use super::stop::Stop;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
-use crate::sdf;
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
 use crate::world::{BuildOptions, World};
+
+/// Ticks a second where nothing says otherwise, Hz.
+const DEFAULT_RATE: f64 = 60.0;
 
 /// Runs a world until `stop` is asked, the ticks are done, or something that cannot be done without fails.
 ///
@@ -113,21 +116,29 @@ fn serve(
     Ok(())
 }
 
-fn read_world(file: &Path, model_paths: &[std::path::PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
-    let loaded = sdf::load_world(file, model_paths);
-    for diagnostic in &loaded.diagnostics {
-        observer.diagnostic(diagnostic);
+fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
+    let loaded = sdf::load(file, &LoadOptions::from_environment(model_paths.to_vec()));
+    loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
+    let failed = |count| SimError::World { file: file.to_owned(), count };
+    match loaded.errors().count() {
+        0 => loaded.into_world().ok_or(failed(0)),
+        count => Err(failed(count)),
     }
-    let count = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-    match loaded.world {
-        Some(world) if count == 0 => Ok(world),
-        _ => Err(SimError::World { file: file.to_owned(), count }),
+}
+
+/// What building a world from a file that has no errors would say.
+pub fn check_build(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Some(world) = loaded.root.worlds.first() else { return Vec::new() };
+    let build = BuildOptions { rate_hz: DEFAULT_RATE, seed: 0, threads: Threads::Count(1) };
+    match World::build(world, &build) {
+        Ok((_, warnings)) => warnings,
+        Err(errors) => errors,
     }
 }
 
 /// As the world says; a factor of 0 means as fast as possible.
 fn pace_of(world: &sdf::World) -> Pace {
-    match world.physics.real_time_factor {
+    match world.physics().real_time_factor {
         factor if factor > 0.0 => Pace::RealTime(factor.clamp(0.001, 1000.0)),
         _ => Pace::Fast,
     }
@@ -152,7 +163,9 @@ fn plugin_specs(asked: &[String], document: &sdf::World, world: &World, search: 
             }
         })
         .collect();
-    let of_models = document.all_models().flat_map(|model| {
+    let mut models = Vec::new();
+    document.models.iter().for_each(|model| model.walk(&mut |model| models.push(model)));
+    let of_models = models.into_iter().flat_map(|model| {
         let id = world.find(tickworks_plugin_api::abi::kind::MODEL, &model.scoped_name).unwrap_or_default();
         let model_ref = ModelRef { id: EntityId(id), name: model.scoped_name.clone() };
         model.plugins.iter().map(move |element| (element, Some(model_ref.clone())))
@@ -190,7 +203,7 @@ fn spec(element: &sdf::Plugin, model: Option<ModelRef>) -> PluginSpec {
 }
 
 fn parameters(element: &sdf::Plugin) -> Element {
-    fn convert(element: &sdf::Parameter) -> Element {
+    fn convert(element: &sdf::Element) -> Element {
         Element {
             name: element.name.clone(),
             attributes: element.attributes.clone(),
@@ -198,7 +211,7 @@ fn parameters(element: &sdf::Plugin) -> Element {
             children: element.children.iter().map(convert).collect(),
         }
     }
-    let mut root = convert(&element.parameters);
+    let mut root = convert(&element.element);
     root.name = "plugin".into();
     root
 }

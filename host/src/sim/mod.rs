@@ -27,6 +27,6 @@ mod tick;
 mod view;
 
 pub use clock::Pace;
-pub use load::run;
+pub use load::{check_build, run};
 pub use options::{Ended, Observer, Options, Ready, SimError};
 pub use stop::Stop;
