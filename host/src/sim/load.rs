@@ -119,10 +119,9 @@ fn serve(
 fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
     let loaded = sdf::load(file, &LoadOptions::from_environment(model_paths.to_vec()));
     loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
-    let failed = |count| SimError::World { file: file.to_owned(), count };
     match loaded.errors().count() {
-        0 => loaded.into_world().ok_or(failed(0)),
-        count => Err(failed(count)),
+        0 => loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned())),
+        count => Err(SimError::World { file: file.to_owned(), count }),
     }
 }
 

@@ -98,6 +98,9 @@ pub enum SimError {
         /// How many errors.
         count: usize,
     },
+    /// The file is right, and holds no world and no model.
+    #[error("tickworks: {} holds no world and no model; there is nothing to run", .0.display())]
+    Empty(PathBuf),
     /// Some plugins could not be loaded or did not start.
     #[error("tickworks: {}", describe_failed(failed, *started, *total))]
     Plugins {
