@@ -255,6 +255,9 @@ impl Graph<'_> {
             }
         }
         for scope in 0..self.scopes.len() as u32 {
+            if poses[scope as usize].is_empty() && bodies[scope as usize].is_empty() {
+                continue;
+            }
             let incomplete = self.scopes[scope as usize].incomplete || self.inner_incomplete(scope);
             let span = self.scope_span(scope);
             if !poses[scope as usize].is_empty() && !incomplete {
