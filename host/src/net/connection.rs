@@ -6,6 +6,7 @@ use std::time::Instant;
 use mio::net::TcpStream;
 
 use super::buffer::Buffer;
+use super::drain::Drain;
 use super::framing::Framing;
 use super::message::SessionId;
 use super::options::NetOptions;
@@ -60,8 +61,7 @@ pub struct Connection {
     pub outbox: Outbox,
     pub output: Buffer,
     pub subscriptions: Subscriptions,
-    /// Since when the client has not read a byte although it has to, to be served on.
-    pub blocked_since: Option<Instant>,
+    pub drain: Drain,
 
     /// It is in the loop's queue.
     pub queued: bool,
@@ -92,7 +92,7 @@ impl Connection {
             outbox: Outbox::default(),
             output: Buffer::default(),
             subscriptions: Subscriptions::default(),
-            blocked_since: None,
+            drain: Drain::default(),
             queued: false,
             armed: None,
         }
@@ -125,15 +125,10 @@ impl Connection {
             && self.output.is_empty()
     }
 
-    /// Begins or ends the time in which the client has to read something.
-    pub fn note_progress(&mut self, wrote: bool, options: &NetOptions, now: Instant) {
-        let must_read = !self.output.is_empty()
-            && (self.closing || self.ended || self.outstanding_bytes() >= options.max_outstanding_bytes);
-        if !must_read {
-            self.blocked_since = None;
-        } else if wrote || self.blocked_since.is_none() {
-            self.blocked_since = Some(now);
-        }
+    /// Whether the client has to read now, or is dropped after a time.
+    pub fn must_read(&self, options: &NetOptions) -> bool {
+        !self.output.is_empty()
+            && (self.closing || self.ended || self.outstanding_bytes() >= options.max_outstanding_bytes)
     }
 
     /// Why the connection is to be dropped by now, if it is.
@@ -143,7 +138,7 @@ impl Connection {
             Some("it was closed")
         } else if over(self.gate_deadline) {
             Some("it sent no request in time that would have let it in")
-        } else if over(self.blocked_since.map(|since| since + options.drain_timeout)) {
+        } else if over(self.drain.deadline(options.drain_timeout)) {
             Some("it did not read its replies in time")
         } else {
             None
@@ -152,7 +147,7 @@ impl Connection {
 
     /// When the connection has to be looked at next, even if nothing happens on it.
     pub fn deadline(&self, options: &NetOptions) -> Option<Instant> {
-        let drain = self.blocked_since.map(|since| since + options.drain_timeout);
+        let drain = self.drain.deadline(options.drain_timeout);
         [self.linger_until, self.gate_deadline, drain, self.subscriptions.next_release()].into_iter().flatten().min()
     }
 }

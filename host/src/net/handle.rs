@@ -1,7 +1,7 @@
 //! The simulation's end of the queues.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -18,6 +18,8 @@ pub(super) struct Shared {
     /// The network thread found the queue to the simulation full, stopped reading, and wants to be woken when there is room.
     pub stalled: AtomicBool,
     topics: RwLock<HashMap<Arc<str>, Topic>>,
+    /// How often the loop went round, which shows whether it sleeps.
+    rounds: AtomicU64,
 }
 
 impl Shared {
@@ -27,6 +29,7 @@ impl Shared {
             waking: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
             topics: RwLock::new(HashMap::new()),
+            rounds: AtomicU64::new(0),
         }
     }
 
@@ -36,6 +39,15 @@ impl Shared {
         {
             tracing::error!("cannot wake the network thread: {error}");
         }
+    }
+
+    pub fn count_round(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// Whether there was a wake since the last call. The network thread asks before it looks at the queue, so that what

@@ -8,7 +8,7 @@
 //! - [`server`]: the poll loop and its contract; [`listener`] accepts, [`turn`] does one connection's reading,
 //!   parsing and writing, [`stop`] ends it all.
 //! - [`connection`]: the state of one connection; [`buffer`] its bytes, [`slots`] its requests in order,
-//!   [`outbox`] what waits to be written, [`subscriptions`] what it wants pushed.
+//!   [`outbox`] what waits to be written, [`subscriptions`] what it wants pushed, [`drain`] its patience with the client.
 //! - [`framing`]: where a message ends; [`json`] and [`msgpack`]: what is in it; [`fault`]: how it is refused.
 //! - [`message`]: what crosses to and from the simulation; [`handle`]: the simulation's end of the queues.
 //! - [`auth`]: the shared token. [`stamp`]: the time on every reply. [`client`]: a small blocking client.
@@ -24,6 +24,7 @@ mod auth;
 mod buffer;
 pub mod client;
 mod connection;
+mod drain;
 mod fault;
 mod framing;
 mod handle;

@@ -177,3 +177,93 @@ impl Outbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Net, NetOptions};
+    use jiff::tz::TimeZone;
+
+    /// A topic that is like any other, but needs a handle to be made.
+    fn topics(names: &[&str]) -> Vec<Topic> {
+        let (net, _) = Net::start(NetOptions::new("127.0.0.1:0".parse().unwrap())).unwrap();
+        names.iter().map(|name| net.handle().topic(name)).collect()
+    }
+
+    fn push(topic: &Topic, n: u64) -> Rc<Push> {
+        Rc::new(Push::new(topic.clone(), Body::json(&serde_json::json!({ "n": n })).unwrap()))
+    }
+
+    /// What is in it, as text, one after the other.
+    fn drain(outbox: &mut Outbox) -> Vec<String> {
+        let mut stamp = Stamp::new(TimeZone::UTC);
+        let mut all = Vec::new();
+        while !outbox.is_empty() {
+            let mut out = Vec::new();
+            outbox.write_next(Framing::JsonLines, &mut out, &mut stamp);
+            let text = String::from_utf8(out).unwrap();
+            let text = text.split(",\"timestamp\"").next().unwrap().trim_end().trim_end_matches('}');
+            all.push(text.replace("{\"topic\":", "").replace('"', ""));
+        }
+        all.retain(|text| !text.is_empty());
+        all
+    }
+
+    #[test]
+    fn items_keep_their_order_and_latest_values_move_to_the_end() {
+        let topics = topics(&["state", "sim"]);
+        let (state, sim) = (&topics[0], &topics[1]);
+        let mut outbox = Outbox::default();
+        outbox.latest(0, push(state, 1));
+        outbox.latest(1, push(state, 2));
+        outbox.reply(None, Body::status("a"));
+        outbox.event(push(sim, 3), 7);
+        outbox.latest(0, push(state, 4));
+        outbox.latest(0, push(state, 5));
+        assert_eq!(outbox.reply_bytes(), Body::status("a").size() + SLOT_BYTES);
+        assert_eq!(drain(&mut outbox), ["state,n:2", "{status:a", "sim,missed:7,n:3", "state,n:5"]);
+        assert_eq!(outbox.reply_bytes(), 0);
+    }
+
+    #[test]
+    fn latest_values_can_be_forgotten() {
+        let topics = topics(&["state", "other", "sim"]);
+        let mut outbox = Outbox::default();
+        for topic in &topics[..2] {
+            outbox.latest(0, push(topic, 1));
+        }
+        outbox.event(push(&topics[2], 2), 0);
+        outbox.forget_latest(Some(&topics[0]));
+        outbox.latest(0, push(&topics[0], 3));
+        assert_eq!(drain(&mut outbox), ["other,n:1", "sim,n:2", "state,n:3"]);
+        outbox.latest(0, push(&topics[0], 4));
+        outbox.forget_latest(None);
+        assert!(outbox.is_empty());
+        assert!(drain(&mut outbox).is_empty());
+    }
+
+    #[test]
+    fn values_that_nobody_reads_take_a_bounded_place() {
+        let topics = topics(&["state"]);
+        let mut outbox = Outbox::default();
+        for n in 0..10_000 {
+            outbox.latest(n % 3, push(&topics[0], n));
+            assert!(outbox.items.len() < 64, "{} places for three values", outbox.items.len());
+        }
+        assert_eq!(drain(&mut outbox), ["state,n:9997", "state,n:9998", "state,n:9999"]);
+    }
+
+    #[test]
+    fn events_are_limited_by_number_and_size_but_one_always_fits() {
+        let topics = topics(&["race"]);
+        let one = push(&topics[0], 1);
+        let mut outbox = Outbox::default();
+        assert!(outbox.has_room_for(&one, 1, 0));
+        outbox.event(Rc::clone(&one), 0);
+        assert!(!outbox.has_room_for(&one, 1, 1000));
+        assert!(!outbox.has_room_for(&one, 2, one.size));
+        assert!(outbox.has_room_for(&one, 2, 2 * one.size));
+        drain(&mut outbox);
+        assert!(outbox.has_room_for(&one, 1, 0));
+    }
+}

@@ -130,6 +130,8 @@ pub struct Server {
     /// What did not fit into `to_sim`: at most one request, besides the openings and closings of sessions. While there is
     /// something in it, no connection is read.
     pub backlog: VecDeque<ToSim>,
+    /// Requests that found no receiver.
+    undelivered: Vec<ToSim>,
     from_sim: Receiver<FromSim>,
     /// More was in `from_sim` than one round takes.
     more_from_sim: bool,
@@ -173,6 +175,7 @@ impl Server {
             shared,
             to_sim,
             backlog: VecDeque::new(),
+            undelivered: Vec::new(),
             from_sim,
             more_from_sim: false,
             connections: Vec::new(),
@@ -200,6 +203,7 @@ impl Server {
                 tracing::error!("the network thread ends, because it cannot wait for its sockets: {error}");
                 return;
             }
+            self.shared.count_round();
             self.now = Instant::now();
             for event in &events {
                 match event.token() {
@@ -217,6 +221,7 @@ impl Server {
                     self.turn(key);
                 }
             }
+            self.answer_undelivered();
         }
     }
 
@@ -294,7 +299,7 @@ impl Server {
                 self.backlog.push_back(message);
                 self.empty_backlog();
             }
-            Err(TrySendError::Disconnected(message)) => self.sim_is_gone(Some(message)),
+            Err(TrySendError::Disconnected(message)) => self.sim_is_gone(message),
         }
     }
 
@@ -312,7 +317,7 @@ impl Server {
                     self.backlog.push_front(message);
                     return;
                 }
-                Err(TrySendError::Disconnected(message)) => self.sim_is_gone(Some(message)),
+                Err(TrySendError::Disconnected(message)) => self.sim_is_gone(message),
             }
         }
         self.shared.stalled.store(false, Ordering::SeqCst);
@@ -323,10 +328,17 @@ impl Server {
         }
     }
 
-    /// Answers in the place of a simulation that does not receive any more.
-    fn sim_is_gone(&mut self, undelivered: Option<ToSim>) {
+    /// Nobody receives any more: what cannot be delivered is answered here. What had been delivered may still be
+    /// answered by whoever took it, and is answered when the host stops at the latest.
+    fn sim_is_gone(&mut self, undelivered: ToSim) {
         self.deaf = true;
-        for message in undelivered.into_iter().chain(std::mem::take(&mut self.backlog)) {
+        self.undelivered.push(undelivered);
+        self.undelivered.extend(self.backlog.drain(..));
+    }
+
+    /// Apart from [`sim_is_gone`](Self::sim_is_gone), which may be called while the connection is out of its place.
+    fn answer_undelivered(&mut self) {
+        for message in std::mem::take(&mut self.undelivered) {
             if let ToSim::Request { session, slot, .. } = message {
                 self.reply(session, slot, Body::error(STOPPING));
             }

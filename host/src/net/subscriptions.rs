@@ -122,8 +122,99 @@ impl Subscription {
 }
 
 impl Paced {
-    /// Keeps to the rate on average, but does not catch up on what was never sent.
+    /// Keeps to the rate on average, also when each value comes a little late, but does not catch up on what was never sent.
     fn advance(&mut self, interval: Duration, now: Instant) {
-        self.next = (self.next + interval).max(now);
+        let due = self.next + interval;
+        self.next = if due > now { due } else { now + interval };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Body, Net};
+
+    const LATEST: PushKind = PushKind::Latest { key: 0 };
+
+    struct Rig {
+        topic: Topic,
+        options: NetOptions,
+        subscriptions: Subscriptions,
+        outbox: Outbox,
+        start: Instant,
+    }
+
+    impl Rig {
+        fn new(rate_hz: Option<f64>) -> Self {
+            let options = NetOptions::new("127.0.0.1:0".parse().unwrap());
+            let (net, _) = Net::start(options.clone()).unwrap();
+            let topic = net.handle().topic("state");
+            let mut subscriptions = Subscriptions::default();
+            assert!(subscriptions.add(&topic, rate_hz));
+            Self { topic, options, subscriptions, outbox: Outbox::default(), start: Instant::now() }
+        }
+
+        fn at(&self, millis: u64) -> Instant {
+            self.start + Duration::from_millis(millis)
+        }
+
+        /// Pushes at this time. Says whether something goes out.
+        fn push(&mut self, kind: PushKind, millis: u64) -> bool {
+            let push = Rc::new(Push::new(self.topic.clone(), Body::Json(b"{}".to_vec())));
+            let now = self.at(millis);
+            self.subscriptions.push(&push, kind, &mut self.outbox, &self.options, now);
+            self.went_out()
+        }
+
+        fn release(&mut self, millis: u64) -> bool {
+            let now = self.at(millis);
+            self.subscriptions.release(&mut self.outbox, now);
+            self.went_out()
+        }
+
+        fn went_out(&mut self) -> bool {
+            !std::mem::take(&mut self.outbox).is_empty()
+        }
+    }
+
+    #[test]
+    fn latest_values_keep_to_their_rate() {
+        let mut rig = Rig::new(Some(10.0));
+        assert!(rig.push(LATEST, 0));
+        assert!(!rig.push(LATEST, 50));
+        assert!(!rig.release(99));
+        assert_eq!(rig.subscriptions.next_release(), Some(rig.at(100)));
+        assert!(rig.release(103));
+        assert_eq!(rig.subscriptions.next_release(), None);
+        // A little late does not add up.
+        assert!(!rig.push(LATEST, 199));
+        assert!(rig.push(LATEST, 202));
+        assert!(!rig.release(300), "the newer one has taken the place of the held one");
+        // After a pause there is no catching up.
+        assert!(rig.push(LATEST, 5000));
+        assert!(!rig.push(LATEST, 5099));
+        assert!(rig.release(5100));
+        // Another key has its own time.
+        assert!(rig.push(PushKind::Latest { key: 1 }, 5101));
+    }
+
+    #[test]
+    fn events_are_not_slowed_and_held_values_can_be_forgotten() {
+        let mut rig = Rig::new(Some(1.0));
+        assert!(rig.push(PushKind::Event, 0));
+        assert!(rig.push(PushKind::Event, 1));
+        assert!(rig.push(LATEST, 2));
+        assert!(!rig.push(LATEST, 3));
+        rig.subscriptions.forget_latest();
+        assert_eq!(rig.subscriptions.next_release(), None);
+        assert!(!rig.release(5000));
+    }
+
+    #[test]
+    fn a_rate_that_makes_no_sense_is_none() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let mut rig = Rig::new(Some(rate));
+            assert!(rig.push(LATEST, 0) && rig.push(LATEST, 0), "{rate}");
+        }
     }
 }

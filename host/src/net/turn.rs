@@ -80,7 +80,7 @@ impl Server {
                 return Fate::Ends;
             }
         };
-        connection.note_progress(wrote, &self.options, self.now);
+        connection.drain.note(connection.must_read(&self.options), wrote, self.now);
         if connection.is_finished() { self.finish(connection) } else { Fate::Lives }
     }
 
@@ -246,10 +246,6 @@ impl Server {
         } else {
             let slot = connection.slots.open(id, request.json.len());
             self.tell_sim(ToSim::Request { session: connection.session, slot, request });
-            if self.deaf {
-                // It found that the simulation has gone. This connection is out of its place, so it was not answered.
-                connection.slots.fill_all(&Body::error(STOPPING));
-            }
         }
     }
 
@@ -315,7 +311,7 @@ impl Server {
         self.end_session(connection);
         connection.input.consume(connection.input.len());
         connection.gate_deadline = None;
-        connection.blocked_since = None;
+        connection.drain.note(false, false, self.now);
         connection.linger_until = Some(self.now + LINGER);
         Fate::Lives
     }
