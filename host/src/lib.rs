@@ -8,6 +8,4 @@ pub mod net;
 pub mod physics;
 pub mod plugin;
 pub mod sdf;
-pub mod sim;
 mod suggest;
-pub mod world;
