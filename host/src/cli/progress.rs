@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 
-use crate::plugin::{PluginReport, PluginState};
+use crate::plugin::{Counts, PluginReport, PluginState};
 use crate::sdf::Diagnostic;
 use crate::sim::{Ended, Observer, Pace, Ready};
 
@@ -43,8 +43,9 @@ impl Observer for Progress {
         eprintln!("{diagnostic}");
     }
 
-    fn plugin(&mut self, report: &PluginReport) {
-        let counts = format!("({}/{})", report.started, report.total);
+    fn plugin(&mut self, report: &PluginReport, counts: Counts) {
+        let Counts { started, total, .. } = counts;
+        let counts = format!("({started}/{total})");
         match &report.state {
             PluginState::Started => {
                 let version = report.version.as_deref().unwrap_or("?");
@@ -56,8 +57,8 @@ impl Observer for Progress {
             _ => {}
         }
         if let Some(bar) = &self.bar {
-            bar.set_length(report.total as u64);
-            bar.set_position(report.started as u64);
+            bar.set_length(total as u64);
+            bar.set_position(started as u64);
             bar.set_message(format!("{}: {}", report.instance, report.state));
         }
     }

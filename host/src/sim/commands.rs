@@ -11,7 +11,7 @@ use super::builtins::{
 use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
 use super::view::robot_info;
 use crate::net::{Body, Request, RobotIdField, SessionId};
-use crate::plugin::PluginReport;
+use crate::plugin::{PluginReport, PluginState};
 
 /// So many ticks at most in one `sim_step`: weeks, but no overflow anywhere.
 const MOST_STEPS: u64 = 1_000_000_000;
@@ -136,7 +136,7 @@ impl Simulation {
 
     /// Names of the plugins that have started, weakest first.
     pub(super) fn running_plugins(&self) -> Vec<String> {
-        let started = self.plugins.reports().into_iter().filter(|report| report.state.is_started());
+        let started = self.plugins.reports().into_iter().filter(|report| report.state == PluginState::Started);
         started.map(|report| report.instance).collect()
     }
 
@@ -241,7 +241,7 @@ impl Simulation {
             reason: report.state.reason().map(str::to_owned),
             path: report.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
             endpoints: endpoints.map(|(_, endpoint)| endpoint.name.clone()).collect(),
-            start_seconds: report.state.is_started().then(|| report.start_time.as_secs_f64()),
+            start_seconds: (report.state == PluginState::Started).then_some(report.start_time.as_secs_f64()),
         }
     }
 }

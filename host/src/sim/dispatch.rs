@@ -98,7 +98,7 @@ impl Simulation {
     pub(super) fn handle(&mut self, to: ReplyTo, request: Request, refuse: Option<&str>) -> Option<Awaiting> {
         let answered = match Builtin::from_name(&request.cmd) {
             Some(builtin) => self.builtin(builtin, to, &request),
-            None => match self.to_plugins(to, request, refuse) {
+            None => match self.ask_plugins(to, request, refuse) {
                 Ok(awaiting) => return awaiting,
                 Err(text) => Err(text),
             },
@@ -112,7 +112,7 @@ impl Simulation {
     }
 
     /// Gives a request to the plugins that own its command. An error is the host's own.
-    fn to_plugins(&mut self, to: ReplyTo, request: Request, refuse: Option<&str>) -> Result<Option<Awaiting>, String> {
+    fn ask_plugins(&mut self, to: ReplyTo, request: Request, refuse: Option<&str>) -> Result<Option<Awaiting>, String> {
         let Some(endpoint) = self.plugins.endpoint(&request.cmd) else {
             return Err(self.unknown_command(&request.cmd));
         };
@@ -150,7 +150,7 @@ impl Simulation {
             // Of the others' commands nobody hears what came; while none takes effect, they need not be tried.
             if ticket.is_some() || refuse.is_none() {
                 let source =
-                    Source { priority: answer.priority as usize, name: self.plugins.name(answer.owner).into() };
+                    Source { priority: answer.priority as usize, name: self.plugins.name(answer.owner).unwrap_or_default().into() };
                 for command in commands {
                     self.arbiter.submit(&self.world, &source, ticket, command, refuse);
                 }
@@ -207,7 +207,7 @@ impl Simulation {
         Ok(target)
     }
 
-    fn unknown_command(&self, cmd: &str) -> String {
+    pub(super) fn unknown_command(&self, cmd: &str) -> String {
         let names: Vec<&str> = Builtin::ALL
             .iter()
             .map(|builtin| builtin.name())
@@ -231,7 +231,7 @@ impl Simulation {
             PluginResponse::Physics(_) | PluginResponse::NotMine => Body::error(format!(
                 "{}: the plugin '{}' did not say what came of it",
                 awaiting.request.cmd,
-                self.plugins.name(awaiting.owner)
+                self.plugins.name(awaiting.owner).unwrap_or_default()
             )),
         };
         self.reply(awaiting.to, body);

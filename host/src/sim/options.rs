@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::clock::Pace;
 use crate::net::NetOptions;
-use crate::plugin::PluginReport;
+use crate::plugin::{Counts, PluginReport};
 use crate::sdf::Diagnostic;
 
 /// What a run is asked for.
@@ -45,7 +45,7 @@ pub trait Observer {
     /// Something about the world's file, an error or a warning.
     fn diagnostic(&mut self, diagnostic: &Diagnostic);
     /// A plugin's state has changed.
-    fn plugin(&mut self, report: &PluginReport);
+    fn plugin(&mut self, report: &PluginReport, counts: Counts);
     /// Every plugin has started and the first tick is about to run.
     fn ready(&mut self, ready: &Ready);
     /// The run has ended in order.

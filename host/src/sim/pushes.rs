@@ -116,14 +116,14 @@ impl Simulation {
             return;
         }
         let push = match event {
-            TrackerEvent::Changed(report) => json!({"event": "changed", "plugin": self.plugin_entry(report),
-                "started": report.started, "total": report.total}),
-            TrackerEvent::AllStarted { started, total, .. } => {
-                json!({"event": "all_started", "started": started, "total": total})
+            TrackerEvent::Changed(report, counts) => json!({"event": "changed", "plugin": self.plugin_entry(report),
+                "started": counts.started, "total": counts.total}),
+            TrackerEvent::AllStarted { counts, .. } => {
+                json!({"event": "all_started", "started": counts.started, "total": counts.total})
             }
-            TrackerEvent::Incomplete { failed, started, total, .. } => json!({"event": "incomplete",
+            TrackerEvent::Incomplete { failed, counts, .. } => json!({"event": "incomplete",
                 "failed": failed.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-                "started": started, "total": total}),
+                "started": counts.started, "total": counts.total}),
         };
         self.net.push(&self.topics.plugins, body(&push), PushKind::Event);
     }
@@ -157,7 +157,7 @@ impl Simulation {
         let drawn = self.plugins.draw(&View { world: &self.world, moment });
         let shapes: Vec<Drawn<'_>> = drawn
             .iter()
-            .flat_map(|(plugin, shapes)| shapes.iter().map(|shape| draw(self.plugins.name(*plugin), shape)))
+            .flat_map(|(plugin, shapes)| shapes.iter().map(|shape| draw(self.plugins.name(*plugin).unwrap_or_default(), shape)))
             .collect();
         let overlays = json!({"tick": moment.tick, "sim_time": moment.time(), "shapes": shapes});
         self.net.push(&self.topics.overlays, body(&overlays), PushKind::Latest { key: 0 });

@@ -97,11 +97,11 @@ impl Simulation {
             for event in self.plugins.poll() {
                 self.push_plugin_event(&event);
                 match event {
-                    TrackerEvent::Changed(report) => observer.plugin(&report),
+                    TrackerEvent::Changed(report, counts) => observer.plugin(&report, counts),
                     TrackerEvent::AllStarted { .. } => all_started = true,
-                    TrackerEvent::Incomplete { failed, started, total, .. } => {
+                    TrackerEvent::Incomplete { failed, counts, .. } => {
                         self.net.flush();
-                        return Err(SimError::Plugins { failed, started, total });
+                        return Err(SimError::Plugins { failed, started: counts.started, total: counts.total });
                     }
                 }
             }

@@ -54,7 +54,7 @@ impl Simulation {
         self.plugins.on_tick(&View { world: &self.world, moment }, &mut commands);
         let mut sources = Sources::default();
         for OwnedCommand { owner, priority, command } in commands {
-            let source = sources.of(priority as usize, || self.plugins.name(owner).into());
+            let source = sources.of(priority as usize, || self.plugins.name(owner).unwrap_or_default().into());
             self.arbiter.submit(&self.world, source, None, command, None);
         }
     }
