@@ -7,6 +7,7 @@
 
 mod convert;
 mod diagnostic;
+mod edit;
 mod frames;
 pub mod mesh;
 mod options;

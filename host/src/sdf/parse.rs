@@ -44,8 +44,14 @@ pub fn parse(source: &Arc<Source>, limits: &XmlLimits) -> Result<Document, Diagn
     }
     // An element takes 30 bytes of text or more in files from the field.
     let nodes = Vec::with_capacity(source.text().len() / 48);
-    let document =
-        Document { source: Arc::clone(source), nodes, attributes: Vec::new(), oddities: Vec::new(), parsed: 0 };
+    let document = Document {
+        source: Arc::clone(source),
+        others: Vec::new(),
+        nodes,
+        attributes: Vec::new(),
+        oddities: Vec::new(),
+        parsed: 0,
+    };
     Parser { document, limits, open: Vec::new(), text: TextRun::default() }.run()
 }
 
@@ -176,6 +182,7 @@ impl Parser<'_> {
             name: Piece::range(start + 1..start + 1 + name_length),
             text: Piece::Empty,
             attributes,
+            source: 0,
             parent,
             first_child: NONE,
             last_child: NONE,
@@ -320,21 +327,6 @@ fn within(whole: &str, part: &str) -> Option<(usize, usize)> {
 impl AttributeData {
     fn is_named(&self, name: &str, source: &Source) -> bool {
         matches!(self.name, Piece::Source(start, end) if &source.text()[start as usize..end as usize] == name)
-    }
-}
-
-impl Document {
-    /// Makes `child` the last child of `parent`.
-    pub(super) fn append(&mut self, parent: u32, child: u32) {
-        self.nodes[child as usize].parent = parent;
-        self.nodes[child as usize].next = NONE;
-        let last = self.nodes[parent as usize].last_child;
-        if last == NONE {
-            self.nodes[parent as usize].first_child = child;
-        } else {
-            self.nodes[last as usize].next = child;
-        }
-        self.nodes[parent as usize].last_child = child;
     }
 }
 

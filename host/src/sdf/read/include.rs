@@ -1,14 +1,13 @@
 //! Includes: finding the file, reading it, and what the include changes of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{OpenInclude, Reader};
 use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
 use crate::sdf::frames;
 use crate::sdf::parse::parse;
 use crate::sdf::source::Span;
-use crate::sdf::tree::{Document, Node};
+use crate::sdf::tree::Node;
 use crate::sdf::typed::{Actor, Frame, IncludeSite, Light, Model, Pose, Root, World};
 use crate::sdf::uri::{self, Lookup};
 use crate::sdf::value;
@@ -97,17 +96,25 @@ impl Reader<'_> {
         }
         self.open_includes.push(OpenInclude { file, uri: Some(uri_node.value_span()) });
         let version = self.version;
-        let read = self.document_at(&path).map(|document| (self.document_root(&document), document.root().span()));
+        let read = self.document_at(&path).and_then(|document| {
+            let document = match node.child("experimental:params") {
+                Some(params) => self.with_params(&document, params),
+                None => document,
+            };
+            self.element_count += document.nodes.len();
+            if self.element_count > self.options.limits.elements {
+                let message = format!("the includes bring more than {} elements", self.options.limits.elements);
+                self.error(Code::Limit, uri_node, message);
+                return None;
+            }
+            Some((self.root(document.root()), document.root().span()))
+        });
         self.version = version;
         self.open_includes.pop();
         let (root, root_span) = read?;
         let mut included = self.included(uri_node, root)?;
         self.change(node, uri_node.text(), root_span, &mut included);
         Some(included)
-    }
-
-    fn document_root(&mut self, document: &Arc<Document>) -> Root {
-        self.root(document.root())
     }
 
     fn included(&mut self, uri: Node<'_>, root: Root) -> Option<Included> {
@@ -132,7 +139,7 @@ impl Reader<'_> {
     /// The file that a `<uri>` names.
     fn find(&mut self, node: Node<'_>) -> Option<PathBuf> {
         let text = node.text();
-        let base = node.document().source().path().parent().unwrap_or(Path::new("")).to_owned();
+        let base = node.source().path().parent().unwrap_or(Path::new("")).to_owned();
         let found = match self.resolver.include(text, &base) {
             Lookup::Found(path) => path,
             Lookup::Missing(tried) => {

@@ -6,9 +6,11 @@ mod joint;
 mod light;
 mod link;
 mod model;
+mod params;
 mod robot;
 mod root;
 mod sensor;
+mod state;
 mod world;
 
 pub(super) use model::first_tag;
@@ -70,6 +72,8 @@ pub(super) struct Reader<'o> {
     pub(super) findings: Findings,
     open_includes: Vec<OpenInclude>,
     include_count: usize,
+    /// Elements of all included files, each time that they are included.
+    element_count: usize,
     /// The version that the document being read was written for.
     version: (u32, u32),
 }
@@ -91,6 +95,7 @@ impl<'o> Reader<'o> {
             findings: Findings::default(),
             open_includes: Vec::new(),
             include_count: 0,
+            element_count: 0,
             version: (0, 0),
         }
     }
@@ -296,7 +301,7 @@ impl<'o> Reader<'o> {
     /// named is only looked at.
     fn resource(&mut self, node: Node<'_>) -> Resource {
         let uri = node.text().to_owned();
-        let base = node.document().source().path().parent().unwrap_or(Path::new("")).to_owned();
+        let base = node.source().path().parent().unwrap_or(Path::new("")).to_owned();
         let path = if uri.is_empty() || uri.starts_with("__") {
             None
         } else {

@@ -15,6 +15,15 @@ pub fn check(root: Node<'_>, definition: &str) -> Vec<Diagnostic> {
     check.found
 }
 
+/// The rule that an element of a document falls under.
+pub fn rule_of(node: Node<'_>) -> Option<usize> {
+    let schema = Schema::get();
+    match node.parent() {
+        None => schema.definition("root"),
+        Some(parent) => schema.child(rule_of(parent)?, node.name()).map(|rule| rule.element),
+    }
+}
+
 struct Check {
     schema: &'static Schema,
     found: Vec<Diagnostic>,
