@@ -5,6 +5,7 @@ mod include;
 mod joint;
 mod light;
 mod link;
+mod merge;
 mod model;
 mod params;
 mod robot;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use glamx::DVec3;
 
-use super::diagnostic::{Code, Diagnostic};
+use super::diagnostic::{Code, Diagnostic, Severity};
 use super::options::LoadOptions;
 use super::schema;
 use super::source::{Source, Span};
@@ -38,10 +39,15 @@ struct OpenInclude {
     uri: Option<Span>,
 }
 
+/// Warnings that are kept, and errors: nobody reads more, and finding what was meant takes time.
+const MAX_FINDINGS: usize = 1000;
+
 /// A set of findings without repetitions: a file that is included ten times is wrong once.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Diagnostic>,
+    /// How many warnings and errors there were, those that the list has no room for counted as well.
+    counts: [usize; 2],
     seen: HashSet<(Code, usize, usize, usize)>,
 }
 
@@ -53,10 +59,21 @@ impl Findings {
                 return;
             }
         }
-        self.list.push(diagnostic);
+        let severity = diagnostic.severity as usize;
+        self.counts[severity] += 1;
+        if self.counts[severity] <= MAX_FINDINGS {
+            self.list.push(diagnostic);
+        }
     }
 
-    pub(super) fn into_list(self) -> Vec<Diagnostic> {
+    pub(super) fn into_list(mut self) -> Vec<Diagnostic> {
+        for (severity, count) in [Severity::Warning, Severity::Error].into_iter().zip(self.counts) {
+            if count > MAX_FINDINGS {
+                let mut more = Diagnostic::error(Code::Limit, format!("{} more {severity}s", count - MAX_FINDINGS));
+                more.severity = severity;
+                self.list.push(more);
+            }
+        }
         self.list
     }
 }
