@@ -213,6 +213,11 @@ impl Reader<'_> {
         let name = self.include_name(node);
         let pose = node.child("pose").map(|pose| self.pose_element(pose));
         let placement = node.child("placement_frame").map(|p| p.text().to_owned()).filter(|p| !p.is_empty());
+        if let Some(frame) = placement.as_deref().filter(|f| super::is_reserved(f) && *f != "__model__") {
+            let message = format!("placement_frame {frame}: {frame} is a name that only the format itself may use");
+            let at = node.child("placement_frame").unwrap_or(node);
+            self.report(Diagnostic::error(Code::ReservedName, message).at(at.value_span()).path(at.path()));
+        }
         if let (Some(frame), None) = (&placement, &pose) {
             let message = format!("placement_frame {frame} without a <pose>");
             let diagnostic = Diagnostic::error(Code::ModelPlacementFrameInvalid, message);
