@@ -111,6 +111,7 @@ impl Reader<'_> {
         let mut inertial = Inertial {
             given: false,
             auto: false,
+            mass_given: false,
             mass: MASS,
             pose: Default::default(),
             inertia: INERTIA,
@@ -122,6 +123,7 @@ impl Reader<'_> {
         inertial.given = true;
         inertial.span = node.span();
         inertial.auto = self.attribute_flag(node, "auto");
+        inertial.mass_given = node.child("mass").is_some();
         inertial.mass = self.number(node, "mass", MASS);
         inertial.pose = self.plain_pose(node);
         inertial.density = node.child("density").map(|d| self.value(d, 1000.0, value::number));

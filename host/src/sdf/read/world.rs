@@ -30,6 +30,10 @@ impl Reader<'_> {
         for child in node.children() {
             self.world_part(child, &mut world);
         }
+        if self.version < (1, 7) {
+            let taken = world.models.iter().map(|m| m.name.clone()).collect();
+            super::model::rename_collisions(&taken, &mut world.joints, &mut world.frames);
+        }
         self.physics_profiles(node, &mut world);
         self.unique_names(node, &world);
         world
