@@ -3,7 +3,9 @@
 //! What is done for each version follows the conversion rules that the format publishes with each release;
 //! new parts of the tree point at the part of the source that they were made from.
 
-use super::tree::{AttributeData, Document, NONE, NodeData, NodeId, Piece};
+use std::collections::{HashMap, HashSet};
+
+use super::tree::{Document, NodeId};
 
 /// Brings a document of `version` to the current form.
 pub(super) fn to_current(document: &mut Document, version: (u32, u32)) {
@@ -20,6 +22,12 @@ pub(super) fn to_current(document: &mut Document, version: (u32, u32)) {
     if version < (1, 7) {
         poses_of_1_6(document);
         axes_of_1_6(document);
+    }
+    if version < (1, 8) {
+        models_of_1_7(document);
+    }
+    if version < (1, 12) {
+        states_of_1_11(document);
     }
 }
 
@@ -118,135 +126,107 @@ fn axes_of_1_6(document: &mut Document) {
     }
 }
 
-impl Document {
-    /// Every node that is still in the tree or was once.
-    fn ids(&self) -> std::ops::Range<u32> {
-        0..self.nodes.len() as u32
-    }
-
-    fn child_id(&self, parent: u32, name: &str) -> Option<u32> {
-        self.node(NodeId(parent)).child(name).map(|c| c.id().0)
-    }
-
-    /// The nodes at a path of names from the root.
-    fn all_named(&self, path: &[&str]) -> Vec<u32> {
-        let Some((root, rest)) = path.split_first() else { return Vec::new() };
-        let mut at: Vec<u32> = if self.root().name() == *root { vec![0] } else { Vec::new() };
-        for name in rest {
-            at = at
-                .iter()
-                .flat_map(|id| self.node(NodeId(*id)).children_named(name).map(|c| c.id().0).collect::<Vec<_>>())
-                .collect();
-        }
-        at
-    }
-
-    fn rename_child(&mut self, parent: u32, path: &[&str], name: &str) {
-        if let Some((_, child)) = self.descend(parent, path) {
-            self.nodes[child as usize].name = Piece::Made(name.into());
+/// 1.11 to 1.12: what tells the state of a thing is not called like the thing.
+fn states_of_1_11(document: &mut Document) {
+    let mut open = document.all_named(&["sdf", "world", "state"]);
+    while let Some(element) = open.pop() {
+        let children: Vec<u32> = document.node(NodeId(element)).children().map(|c| c.id().0).collect();
+        for child in children {
+            let name = match document.node(NodeId(child)).name() {
+                "model" => "model_state",
+                "link" => "link_state",
+                "light" => "light_state",
+                "joint" => "joint_state",
+                "collision" => "collision_state",
+                _ => continue,
+            };
+            document.rename(child, name);
+            open.push(child);
         }
     }
+}
 
-    /// The node at a path below `parent`, and its own parent.
-    fn descend(&self, parent: u32, path: &[&str]) -> Option<(u32, u32)> {
-        let mut at = (NONE, parent);
-        for name in path {
-            at = (at.1, self.child_id(at.1, name)?);
-        }
-        Some(at)
+/// 1.7 to 1.8: models in models were written as one, their parts called `model::part`.
+fn models_of_1_7(document: &mut Document) {
+    let mut open = document.all_named(&["sdf", "world", "model"]);
+    while let Some(model) = open.pop() {
+        open.extend(unflatten(document, model));
     }
+}
 
-    /// Moves the node at a path below `from` into `to` under a new name, unless there is one already.
-    fn move_child(&mut self, from: u32, path: &[&str], to: u32, name: &str) {
-        let Some((parent, child)) = self.descend(from, path) else { return };
-        self.remove(parent, child);
-        self.nodes[child as usize].name = Piece::Made(name.into());
-        if let Some(old) = self.child_id(to, name) {
-            self.remove(to, old);
+/// Parts that a model may have and that have names.
+const PARTS: [&str; 5] = ["link", "joint", "frame", "model", "gripper"];
+
+/// Takes the parts called `NAME::…` into models of their own. Where a frame `NAME::__model__` stands for the model.
+fn unflatten(document: &mut Document, model: u32) -> Vec<u32> {
+    let parts: Vec<(u32, String)> = document
+        .node(NodeId(model))
+        .children()
+        .filter(|c| PARTS.contains(&c.name()))
+        .filter_map(|c| Some((c.id().0, c.attribute_value("name").filter(|n| n.contains("::"))?.to_owned())))
+        .collect();
+    let mut made: HashMap<&str, u32> = HashMap::new();
+    let mut moved = HashSet::new();
+    for (frame, name) in &parts {
+        let is_frame = document.node(NodeId(*frame)).name() == "frame";
+        let Some(inner) = name.strip_suffix("::__model__").filter(|inner| is_frame && !inner.contains("::")) else {
+            continue;
+        };
+        if made.contains_key(inner) {
+            continue;
         }
-        self.append(to, child);
+        let nested = document.add_child(model, "model", "");
+        document.take_place_of(nested, *frame);
+        document.set_attribute(nested, "name", inner);
+        let attached = document.node(NodeId(*frame)).attribute_value("attached_to").map(str::to_owned);
+        let link = attached.as_deref().and_then(|a| a.strip_prefix(inner)).and_then(|a| a.strip_prefix("::"));
+        if let Some(link) = link {
+            document.set_attribute(nested, "canonical_link", link);
+        }
+        if let Some(pose) = document.child_id(*frame, "pose") {
+            document.remove(*frame, pose);
+            document.append(nested, pose);
+        }
+        made.insert(inner, nested);
+        moved.insert(*frame);
     }
-
-    pub(super) fn remove(&mut self, parent: u32, child: u32) {
-        let next = self.nodes[child as usize].next;
-        let (mut before, mut at) = (NONE, self.nodes[parent as usize].first_child);
-        while at != NONE && at != child {
-            (before, at) = (at, self.nodes[at as usize].next);
-        }
-        if at == NONE {
-            return;
-        }
-        if before == NONE {
-            self.nodes[parent as usize].first_child = next;
-        } else {
-            self.nodes[before as usize].next = next;
-        }
-        if next == NONE {
-            self.nodes[parent as usize].last_child = before;
-        }
-        self.nodes[child as usize].next = NONE;
-        self.nodes[child as usize].parent = NONE;
+    let taken: Vec<(u32, u32, &str, &str)> = parts
+        .iter()
+        .filter(|(part, _)| !moved.contains(part))
+        .filter_map(|(part, name)| {
+            let (inner, rest) = name.split_once("::")?;
+            Some((*part, *made.get(inner)?, inner, rest))
+        })
+        .collect();
+    moved.extend(taken.iter().map(|(part, ..)| *part));
+    document.retain_children(model, |child| !moved.contains(&child));
+    for (part, nested, inner, rest) in taken {
+        document.append(nested, part);
+        document.set_attribute(part, "name", rest);
+        strip_references(document, part, &format!("{inner}::"));
     }
+    made.into_values().collect()
+}
 
-    /// Adds an element; it stands where its parent's open tag stands.
-    pub(super) fn add_child(&mut self, parent: u32, name: &str, text: &str) -> u32 {
-        let id = self.nodes.len() as u32;
-        let at = &self.nodes[parent as usize];
-        let (range, tag_end) = ((at.range.0, at.tag_end), at.tag_end);
-        self.nodes.push(NodeData {
-            name: Piece::Made(name.into()),
-            text: Piece::Made(text.into()),
-            attributes: (0, 0),
-            parent,
-            first_child: NONE,
-            last_child: NONE,
-            next: NONE,
-            range,
-            tag_end,
-            text_range: (tag_end, tag_end),
-        });
-        self.append(parent, id);
-        id
-    }
-
-    /// Sets an attribute; one that is new stands where the open tag stands.
-    pub(super) fn set_attribute(&mut self, node: u32, name: &str, value: &str) {
-        let (start, count) = self.nodes[node as usize].attributes;
-        let data = &self.nodes[node as usize];
-        let place = (data.range.0, data.tag_end);
-        let found = (start..start + count).find(|i| self.attribute_name(*i) == name);
-        if let Some(index) = found {
-            self.attributes[index as usize].value = Piece::Made(value.into());
-            return;
-        }
-        // The attributes of a node are one range of the list: move it to the end, where there is room.
-        let first = self.attributes.len() as u32;
-        for index in start..start + count {
-            let moved = self.attributes[index as usize].clone();
-            self.attributes.push(moved);
-        }
-        self.attributes.push(AttributeData {
-            name: Piece::Made(name.into()),
-            value: Piece::Made(value.into()),
-            range: place,
-            value_range: place,
-        });
-        self.nodes[node as usize].attributes = (first, count + 1);
-    }
-
-    fn attribute_name(&self, index: u32) -> &str {
-        match &self.attributes[index as usize].name {
-            Piece::Empty => "",
-            Piece::Source(start, end) => self.source.text().get(*start as usize..*end as usize).unwrap_or(""),
-            Piece::Made(text) => text,
+/// Takes a prefix off every reference to a frame in an element.
+fn strip_references(document: &mut Document, element: u32, prefix: &str) {
+    for attribute in ["relative_to", "attached_to", "expressed_in", "canonical_link"] {
+        let value = document.node(NodeId(element)).attribute_value(attribute);
+        if let Some(rest) = value.and_then(|v| v.strip_prefix(prefix)).map(str::to_owned) {
+            document.set_attribute(element, attribute, &rest);
         }
     }
-
-    fn rename_attribute(&mut self, node: u32, from: &str, to: &str) {
-        let (start, count) = self.nodes[node as usize].attributes;
-        let named = |name: &str| (start..start + count).find(|i| self.attribute_name(*i) == name);
-        if let (Some(index), None) = (named(from), named(to)) {
-            self.attributes[index as usize].name = Piece::Made(to.into());
+    let node = document.node(NodeId(element));
+    if matches!(node.name(), "parent" | "child" | "gripper_link" | "palm_link")
+        && let Some(rest) = node.text().strip_prefix(prefix).map(str::to_owned)
+    {
+        document.set_text(element, &rest);
+    }
+    let children: Vec<u32> = document.node(NodeId(element)).children().map(|c| c.id().0).collect();
+    for child in children {
+        // The frames in a model within are names of its own scope.
+        if document.node(NodeId(child)).name() != "model" {
+            strip_references(document, child, prefix);
         }
     }
 }

@@ -41,13 +41,11 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A file cannot be opened or is not text.
+    /// A file cannot be opened, is not text, not XML, or not SDF of a version that is read.
     FileRead = "FILE_READ",
-    /// The text is not XML as SDF files may use it.
-    XmlSyntax = "XML_SYNTAX",
     /// A limit on size, depth or number was reached.
     Limit = "LIMIT",
-    /// The file's version is older or newer than what can be read.
+    /// The file's version is newer than what is known.
     Version = "VERSION",
     /// An element's value cannot be understood or is not allowed.
     ElementInvalid = "ELEMENT_INVALID",
@@ -316,7 +314,7 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_around_the_place() {
         let source = Source::new("w.sdf", format!("{}X{}", "a".repeat(5000), "b".repeat(5000)));
-        let text = Diagnostic::error(Code::XmlSyntax, "x").at(source.span(5000..5001)).render();
+        let text = Diagnostic::error(Code::FileRead, "x").at(source.span(5000..5001)).render();
         assert!(text.contains(&format!("| {}X{}", "a".repeat(60), "b".repeat(59))), "{text}");
         assert!(text.contains(&format!("| {}^\n", " ".repeat(60))), "{text}");
     }

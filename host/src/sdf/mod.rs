@@ -7,7 +7,9 @@
 
 mod convert;
 mod diagnostic;
+mod edit;
 mod frames;
+pub mod inertia;
 pub mod mesh;
 mod options;
 mod parse;
@@ -92,6 +94,9 @@ pub fn load_source(source: &Arc<Source>, options: &LoadOptions) -> Loaded {
 fn finish(reading: read::Reading) -> Loaded {
     let read::Reading { mut root, documents, mut findings } = reading;
     for diagnostic in frames::resolve(&mut root) {
+        findings.add(diagnostic);
+    }
+    for diagnostic in inertia::resolve(&mut root) {
         findings.add(diagnostic);
     }
     let mut diagnostics = findings.into_list();

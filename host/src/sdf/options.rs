@@ -24,11 +24,13 @@ pub struct Limits {
     pub include_depth: usize,
     /// Includes in all.
     pub includes: usize,
+    /// Elements that includes bring in all, a file that is included twice counted twice.
+    pub elements: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { xml: XmlLimits::default(), include_depth: 32, includes: 200_000 }
+        Self { xml: XmlLimits::default(), include_depth: 32, includes: 200_000, elements: 4_000_000 }
     }
 }
 

@@ -44,8 +44,14 @@ pub fn parse(source: &Arc<Source>, limits: &XmlLimits) -> Result<Document, Diagn
     }
     // An element takes 30 bytes of text or more in files from the field.
     let nodes = Vec::with_capacity(source.text().len() / 48);
-    let document =
-        Document { source: Arc::clone(source), nodes, attributes: Vec::new(), oddities: Vec::new(), parsed: 0 };
+    let document = Document {
+        source: Arc::clone(source),
+        others: Vec::new(),
+        nodes,
+        attributes: Vec::new(),
+        oddities: Vec::new(),
+        parsed: 0,
+    };
     Parser { document, limits, open: Vec::new(), text: TextRun::default() }.run()
 }
 
@@ -73,6 +79,7 @@ impl Parser<'_> {
         let mut reader = Reader::from_str(&text[mark..]);
         reader.config_mut().allow_dangling_amp = true;
         reader.config_mut().check_end_names = true;
+        reader.config_mut().allow_unmatched_ends = true;
         loop {
             let start = mark + reader.buffer_position() as usize;
             let event = match reader.read_event() {
@@ -86,6 +93,10 @@ impl Parser<'_> {
                     self.open_element(&tag, start, end)?;
                     self.close_element(end);
                 }
+                Event::End(tag) if self.open.is_empty() => {
+                    let name = tag.name().into_inner().to_owned();
+                    self.stray_end(&name, start, end)?;
+                }
                 Event::End(_) => self.close_element(end),
                 Event::Text(_) => self.add_text(start, end, None)?,
                 Event::CData(data) => self.add_text(start, end, Some(&data.xml10_content()))?,
@@ -96,7 +107,7 @@ impl Parser<'_> {
                 }
                 Event::DocType(_) => {
                     return Err(self
-                        .error(Code::XmlSyntax, "a document type (<!DOCTYPE …>) is not allowed in SDF", start, end)
+                        .error(Code::FileRead, "a document type (<!DOCTYPE …>) is not allowed in SDF", start, end)
                         .help("remove it; entities other than &amp; &lt; &gt; &quot; &apos; are not resolved"));
                 }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
@@ -108,7 +119,7 @@ impl Parser<'_> {
             let (start, end) = (data.range.0 as usize, data.tag_end as usize);
             let name = self.document.node(super::tree::NodeId(*node)).name().to_owned();
             return Err(self.error(
-                Code::XmlSyntax,
+                Code::FileRead,
                 format!("<{name}> is not closed: </{name}> not found before the end of the file"),
                 start,
                 end,
@@ -116,7 +127,7 @@ impl Parser<'_> {
         }
         if self.document.nodes.is_empty() {
             return Err(self
-                .error(Code::XmlSyntax, "the file has no element", 0, 0)
+                .error(Code::FileRead, "the file has no element", 0, 0)
                 .help("an SDF file begins with <sdf version=\"1.11\">"));
         }
         self.document.parsed = self.document.nodes.len() as u32;
@@ -137,14 +148,22 @@ impl Parser<'_> {
         match error {
             XmlError::IllFormed(IllFormedError::MismatchedEndTag { expected, found }) => {
                 let open = self.open.last().map(|(node, _)| source.span(self.node_tag(*node)));
-                self.error(Code::XmlSyntax, format!("</{found}> closes <{expected}>"), at, end)
+                self.error(Code::FileRead, format!("</{found}> closes <{expected}>"), at, end)
                     .help_if(open.map(|span| format!("<{expected}> was opened in line {}", span.line())))
             }
-            XmlError::IllFormed(IllFormedError::UnmatchedEndTag(found)) => {
-                self.error(Code::XmlSyntax, format!("</{found}> closes nothing"), at, end)
-            }
-            _ => self.error(Code::XmlSyntax, format!("this is not XML: {error}"), at, end),
+            _ => self.error(Code::FileRead, format!("this is not XML: {error}"), at, end),
         }
+    }
+
+    /// A close tag behind the end of the document: read over, as other readers of the field do it.
+    fn stray_end(&mut self, name: &str, start: usize, end: usize) -> Result<(), Diagnostic> {
+        let mut found = self.error(Code::FileRead, format!("</{name}> closes nothing"), start, end);
+        if self.document.nodes.is_empty() {
+            return Err(found);
+        }
+        found.severity = Severity::Warning;
+        self.document.oddities.push(found);
+        Ok(())
     }
 
     fn node_tag(&self, node: u32) -> std::ops::Range<usize> {
@@ -156,7 +175,7 @@ impl Parser<'_> {
         let id = self.document.nodes.len() as u32;
         let parent = self.open.last().map_or(NONE, |(node, _)| *node);
         if parent == NONE && id > 0 {
-            return Err(self.error(Code::XmlSyntax, "a second root element", start, end).help("a file has one <sdf>"));
+            return Err(self.error(Code::FileRead, "a second root element", start, end).help("a file has one <sdf>"));
         }
         if self.open.len() >= self.limits.depth {
             let message = format!("elements are nested deeper than {} levels", self.limits.depth);
@@ -168,7 +187,7 @@ impl Parser<'_> {
         }
         let name_length = tag.name().as_ref().len();
         if name_length == 0 {
-            return Err(self.error(Code::XmlSyntax, "an element without a name", start, end));
+            return Err(self.error(Code::FileRead, "an element without a name", start, end));
         }
         let attributes = self.read_attributes(tag, start)?;
         self.document.nodes.push(NodeData {
@@ -176,6 +195,7 @@ impl Parser<'_> {
             name: Piece::range(start + 1..start + 1 + name_length),
             text: Piece::Empty,
             attributes,
+            source: 0,
             parent,
             first_child: NONE,
             last_child: NONE,
@@ -214,7 +234,7 @@ impl Parser<'_> {
             let known = &self.document.attributes[first..];
             if known.iter().any(|a| a.is_named(name, &source)) {
                 let message = format!("the attribute {name} is given twice");
-                return Err(self.error(Code::XmlSyntax, message, name_at, value_end + 1));
+                return Err(self.error(Code::FileRead, message, name_at, value_end + 1));
             }
             if known.len() >= self.limits.attributes {
                 let message = format!("an element has more than {} attributes", self.limits.attributes);
@@ -245,7 +265,7 @@ impl Parser<'_> {
         }
         let width = text[at..].find(|c: char| c.is_whitespace() || c == '>').unwrap_or(1).max(1);
         let end = (at + width).min(text.len());
-        self.error(Code::XmlSyntax, message, at, end).help("write name=\"value\"")
+        self.error(Code::FileRead, message, at, end).help("write name=\"value\"")
     }
 
     fn close_element(&mut self, end: usize) {
@@ -272,7 +292,7 @@ impl Parser<'_> {
             if blank {
                 return Ok(());
             }
-            let mut found = self.error(Code::XmlSyntax, "text outside of the root element is not read", start, end);
+            let mut found = self.error(Code::FileRead, "text outside of the root element is not read", start, end);
             found.severity = Severity::Warning;
             self.document.oddities.push(found);
             return Ok(());
@@ -323,21 +343,6 @@ impl AttributeData {
     }
 }
 
-impl Document {
-    /// Makes `child` the last child of `parent`.
-    pub(super) fn append(&mut self, parent: u32, child: u32) {
-        self.nodes[child as usize].parent = parent;
-        self.nodes[child as usize].next = NONE;
-        let last = self.nodes[parent as usize].last_child;
-        if last == NONE {
-            self.nodes[parent as usize].first_child = child;
-        } else {
-            self.nodes[last as usize].next = child;
-        }
-        self.nodes[parent as usize].last_child = child;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,17 +384,17 @@ mod tests {
     #[test]
     fn what_is_not_xml_is_refused_with_its_place() {
         for (text, wanted) in [
-            ("<sdf><a x=1/></sdf>", "t.sdf:1:11: error[XML_SYNTAX]: an attribute's value is not in quotes"),
-            ("<sdf>\n<a></b></sdf>", "t.sdf:2:4: error[XML_SYNTAX]: </b> closes <a>"),
-            ("<sdf><a>", "t.sdf:1:6: error[XML_SYNTAX]: <a> is not closed: </a> not found before the end of the file"),
+            ("<sdf><a x=1/></sdf>", "t.sdf:1:11: error[FILE_READ]: an attribute's value is not in quotes"),
+            ("<sdf>\n<a></b></sdf>", "t.sdf:2:4: error[FILE_READ]: </b> closes <a>"),
+            ("<sdf><a>", "t.sdf:1:6: error[FILE_READ]: <a> is not closed: </a> not found before the end of the file"),
             (
                 "<!DOCTYPE x [<!ENTITY a 'b'>]><sdf/>",
-                "t.sdf:1:1: error[XML_SYNTAX]: a document type (<!DOCTYPE …>) is not allowed in SDF",
+                "t.sdf:1:1: error[FILE_READ]: a document type (<!DOCTYPE …>) is not allowed in SDF",
             ),
-            ("<sdf a='1' a='2'/>", "t.sdf:1:12: error[XML_SYNTAX]: the attribute a is given twice"),
-            ("<sdf/><sdf/>", "t.sdf:1:7: error[XML_SYNTAX]: a second root element"),
-            ("", "t.sdf:1:1: error[XML_SYNTAX]: the file has no element"),
-            ("hello", "t.sdf:1:1: error[XML_SYNTAX]: the file has no element"),
+            ("<sdf a='1' a='2'/>", "t.sdf:1:12: error[FILE_READ]: the attribute a is given twice"),
+            ("<sdf/><sdf/>", "t.sdf:1:7: error[FILE_READ]: a second root element"),
+            ("", "t.sdf:1:1: error[FILE_READ]: the file has no element"),
+            ("hello", "t.sdf:1:1: error[FILE_READ]: the file has no element"),
         ] {
             assert_eq!(refusal(text), wanted, "{text}");
         }

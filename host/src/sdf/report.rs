@@ -38,7 +38,8 @@ fn vector(v: DVec3) -> Value {
 fn pose(pose: &DPose3) -> Value {
     let [x, y, z] = pose.translation.to_array();
     let [roll, pitch, yaw] = roll_pitch_yaw(pose.rotation);
-    json!([x, y, z, roll, pitch, yaw])
+    // Adding zero makes one of the two zeros.
+    json!([x, y, z, roll, pitch, yaw].map(|n| n + 0.0))
 }
 
 /// w x y z.

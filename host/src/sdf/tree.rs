@@ -54,6 +54,8 @@ pub(super) struct NodeData {
     pub(super) name: Piece,
     pub(super) text: Piece,
     pub(super) attributes: (u32, u32),
+    /// 0 for the document's own source.
+    pub(super) source: u32,
     pub(super) parent: u32,
     pub(super) first_child: u32,
     pub(super) last_child: u32,
@@ -70,6 +72,8 @@ pub(super) struct NodeData {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub(super) source: Arc<Source>,
+    /// Sources of elements that were brought in from other files; element `source` counts from 1 here.
+    pub(super) others: Vec<Arc<Source>>,
     pub(super) nodes: Vec<NodeData>,
     pub(super) attributes: Vec<AttributeData>,
     /// What was read though it is not XML.
@@ -101,6 +105,11 @@ impl Document {
         Some(node)
     }
 
+    /// A source by the index that elements have.
+    pub(super) fn source_at(&self, index: u32) -> &Arc<Source> {
+        (index as usize).checked_sub(1).and_then(|i| self.others.get(i)).unwrap_or(&self.source)
+    }
+
     /// An element by its id.
     pub fn node(&self, id: NodeId) -> Node<'_> {
         Node { document: self, id }
@@ -115,7 +124,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn data(&self) -> &'a NodeData {
+    pub(super) fn data(&self) -> &'a NodeData {
         &self.document.nodes[self.id.0 as usize]
     }
 
@@ -129,28 +138,36 @@ impl<'a> Node<'a> {
         self.document
     }
 
+    /// The source that the element stands in: that of its document, unless an include changed it.
+    pub fn source(&self) -> &'a Arc<Source> {
+        self.document.source_at(self.data().source)
+    }
+
     /// The element's name with its prefix, as written.
     pub fn name(&self) -> &'a str {
-        self.data().name.get(self.document.source.text())
+        self.data().name.get(self.source().text())
     }
 
     /// The text directly inside, without white space around it.
     pub fn text(&self) -> &'a str {
-        self.data().text.get(self.document.source.text()).trim()
+        self.data().text.get(self.source().text()).trim()
     }
 
     /// The text directly inside, as it stands there.
     pub fn raw_text(&self) -> &'a str {
-        self.data().text.get(self.document.source.text())
+        self.data().text.get(self.source().text())
     }
 
     /// The attributes in document order.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
-        let document = self.document;
+        let (document, source) = (self.document, self.source());
         let (start, count) = self.data().attributes;
-        document.attributes[start as usize..(start + count) as usize]
-            .iter()
-            .map(move |data| Attribute { source: &document.source, data })
+        document.attributes[start as usize..(start + count) as usize].iter().map(move |data| Attribute { source, data })
+    }
+
+    pub(super) fn attribute_data(&self) -> &'a [AttributeData] {
+        let (start, count) = self.data().attributes;
+        &self.document.attributes[start as usize..(start + count) as usize]
     }
 
     /// The attribute called `name`.
@@ -185,7 +202,7 @@ impl<'a> Node<'a> {
     }
 
     fn span_of(&self, range: (u32, u32)) -> Span {
-        self.document.source.span(range.0 as usize..range.1 as usize)
+        self.source().span(range.0 as usize..range.1 as usize)
     }
 
     /// The whole element.
@@ -201,7 +218,7 @@ impl<'a> Node<'a> {
     /// The text inside, or the open tag where there is none: what a message about the value points at.
     pub fn value_span(&self) -> Span {
         let (start, end) = self.data().text_range;
-        let text = self.document.source.text().get(start as usize..end as usize).unwrap_or("");
+        let text = self.source().text().get(start as usize..end as usize).unwrap_or("");
         let inner = text.trim();
         if inner.is_empty() {
             return self.tag();

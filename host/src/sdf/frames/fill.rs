@@ -81,7 +81,9 @@ impl Fill<'_> {
         model.world_pose = world;
         model.scoped_name = format!("{prefix}{}", model.name);
         let root = self.answers.first[scope];
-        model.resolved_canonical_link = self.answers.bodies.get(&root).cloned().unwrap_or_default();
+        // A static model without links is fixed to the world.
+        let body = self.answers.bodies.get(&root).filter(|body| *body != "world");
+        model.resolved_canonical_link = body.cloned().unwrap_or_default();
         let mut node = root + 1;
         for link in &mut model.links {
             link.pose_in_model = self.answers.poses[node as usize];

@@ -11,6 +11,9 @@ use crate::sdf::typed::{Frame, Joint, Link, LinkRef, Model, Pose, Root, World};
 
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Findings that say what may have been meant; each such search goes through all names of a scope.
+const MAX_SUGGESTIONS: usize = 100;
+
 /// What a frame is.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
@@ -300,6 +303,9 @@ impl<'a> Graph<'a> {
 
     /// The name in a scope that is nearest to one that is not there.
     pub(super) fn suggestion(&self, scope: u32, name: &str) -> Option<String> {
+        if self.found.len() > MAX_SUGGESTIONS {
+            return None;
+        }
         let inner = &self.scopes[scope as usize];
         let names = || {
             let first = inner.first as usize + 1;

@@ -254,11 +254,12 @@ impl Graph<'_> {
                 bodies[node.scope as usize].push(index as u32);
             }
         }
+        let incomplete = self.incomplete_scopes();
         for scope in 0..self.scopes.len() as u32 {
             if poses[scope as usize].is_empty() && bodies[scope as usize].is_empty() {
                 continue;
             }
-            let incomplete = self.scopes[scope as usize].incomplete || self.inner_incomplete(scope);
+            let incomplete = incomplete[scope as usize];
             let span = self.scope_span(scope);
             if !poses[scope as usize].is_empty() && !incomplete {
                 let message = format!(
@@ -279,17 +280,17 @@ impl Graph<'_> {
         }
     }
 
-    fn inner_incomplete(&self, scope: u32) -> bool {
-        self.scopes.iter().any(|s| {
-            let mut at = s.parent;
-            while s.incomplete && at != NONE {
-                if at == scope {
-                    return true;
-                }
-                at = self.scopes[at as usize].parent;
+    /// The scopes in which, or within which, an include failed.
+    fn incomplete_scopes(&self) -> Vec<bool> {
+        let mut incomplete: Vec<bool> = self.scopes.iter().map(|s| s.incomplete).collect();
+        // A scope stands behind the one that it is in.
+        for scope in (0..self.scopes.len()).rev() {
+            let parent = self.scopes[scope].parent;
+            if incomplete[scope] && parent != NONE {
+                incomplete[parent as usize] = true;
             }
-            false
-        })
+        }
+        incomplete
     }
 
     fn list(&self, nodes: &[u32]) -> String {

@@ -1,15 +1,13 @@
 //! Includes: finding the file, reading it, and what the include changes of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{OpenInclude, Reader};
 use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
-use crate::sdf::frames;
 use crate::sdf::parse::parse;
 use crate::sdf::source::Span;
-use crate::sdf::tree::{Document, Node};
-use crate::sdf::typed::{Actor, Frame, IncludeSite, Light, Model, Pose, Root, World};
+use crate::sdf::tree::Node;
+use crate::sdf::typed::{Actor, IncludeSite, Light, Model, Root, World};
 use crate::sdf::uri::{self, Lookup};
 use crate::sdf::value;
 
@@ -17,7 +15,7 @@ use crate::sdf::value;
 const MANIFESTS: [&str; 2] = ["model.config", "manifest.xml"];
 
 /// What an include brings.
-enum Included {
+pub(super) enum Included {
     Model(Box<Model>),
     Light(Box<Light>),
     Actor(Box<Actor>),
@@ -30,10 +28,7 @@ impl Reader<'_> {
             return;
         };
         if self.attribute_flag(node, "merge") {
-            let diagnostic = Diagnostic::error(Code::MergeIncludeUnsupported, "a model cannot be merged into a world");
-            self.report(
-                diagnostic.at(node.tag()).path(node.path()).help("leave merge out, or include it in a <model>"),
-            );
+            return self.merge_into_world(node, included, world);
         }
         match included {
             Included::Model(model) => world.models.push(*model),
@@ -97,17 +92,25 @@ impl Reader<'_> {
         }
         self.open_includes.push(OpenInclude { file, uri: Some(uri_node.value_span()) });
         let version = self.version;
-        let read = self.document_at(&path).map(|document| (self.document_root(&document), document.root().span()));
+        let read = self.document_at(&path).and_then(|document| {
+            let document = match node.child("experimental:params") {
+                Some(params) => self.with_params(&document, params),
+                None => document,
+            };
+            self.element_count += document.nodes.len();
+            if self.element_count > self.options.limits.elements {
+                let message = format!("the includes bring more than {} elements", self.options.limits.elements);
+                self.error(Code::Limit, uri_node, message);
+                return None;
+            }
+            Some((self.root(document.root()), document.root().span()))
+        });
         self.version = version;
         self.open_includes.pop();
         let (root, root_span) = read?;
         let mut included = self.included(uri_node, root)?;
         self.change(node, uri_node.text(), root_span, &mut included);
         Some(included)
-    }
-
-    fn document_root(&mut self, document: &Arc<Document>) -> Root {
-        self.root(document.root())
     }
 
     fn included(&mut self, uri: Node<'_>, root: Root) -> Option<Included> {
@@ -132,7 +135,7 @@ impl Reader<'_> {
     /// The file that a `<uri>` names.
     fn find(&mut self, node: Node<'_>) -> Option<PathBuf> {
         let text = node.text();
-        let base = node.document().source().path().parent().unwrap_or(Path::new("")).to_owned();
+        let base = node.source().path().parent().unwrap_or(Path::new("")).to_owned();
         let found = match self.resolver.include(text, &base) {
             Lookup::Found(path) => path,
             Lookup::Missing(tried) => {
@@ -210,6 +213,11 @@ impl Reader<'_> {
         let name = self.include_name(node);
         let pose = node.child("pose").map(|pose| self.pose_element(pose));
         let placement = node.child("placement_frame").map(|p| p.text().to_owned()).filter(|p| !p.is_empty());
+        if let Some(frame) = placement.as_deref().filter(|f| super::is_reserved(f) && *f != "__model__") {
+            let message = format!("placement_frame {frame}: {frame} is a name that only the format itself may use");
+            let at = node.child("placement_frame").unwrap_or(node);
+            self.report(Diagnostic::error(Code::ReservedName, message).at(at.value_span()).path(at.path()));
+        }
         if let (Some(frame), None) = (&placement, &pose) {
             let message = format!("placement_frame {frame} without a <pose>");
             let diagnostic = Diagnostic::error(Code::ModelPlacementFrameInvalid, message);
@@ -257,73 +265,5 @@ impl Reader<'_> {
             self.report(diagnostic.path(name.path()).help("choose another name"));
         }
         Some(name.text().to_owned())
-    }
-
-    /// Puts the parts of an included model directly into another one. A frame stands for what was its own.
-    fn merge(&mut self, node: Node<'_>, mut model: Model, parent: &mut Model) {
-        let proxy = format!("_merged__{}__model__", model.name);
-        let attached_to = match frames::canonical_link(&model) {
-            Some(link) => link,
-            None => {
-                self.error(Code::ModelWithoutLink, node, format!("model {} has no link to merge", model.name));
-                return;
-            }
-        };
-        let mut pose = std::mem::take(&mut model.pose);
-        if !model.placement_frame.is_empty() {
-            match frames::pose_in_model(&model, &model.placement_frame) {
-                Some(placed) => pose.value *= placed.inverse(),
-                None => {
-                    let message = format!("model {} has no frame {} to place it by", model.name, model.placement_frame);
-                    self.error(Code::ModelPlacementFrameInvalid, node, message);
-                }
-            }
-        }
-        if pose.relative_to.is_empty() {
-            pose.relative_to = "__model__".to_owned();
-        }
-        let rename = |name: &mut String, empty_too: bool| {
-            if name == "__model__" || (empty_too && name.is_empty()) {
-                name.clone_from(&proxy);
-            }
-        };
-        let to_proxy = |pose: &mut Pose, empty_too: bool| rename(&mut pose.relative_to, empty_too);
-        parent.frames.push(Frame {
-            name: proxy.clone(),
-            attached_to,
-            pose,
-            pose_in_parent: Default::default(),
-            attached_link: String::new(),
-            span: node.span(),
-        });
-        for link in &mut model.links {
-            to_proxy(&mut link.pose, true);
-            link.collisions.iter_mut().for_each(|c| to_proxy(&mut c.pose, false));
-            link.visuals.iter_mut().for_each(|v| to_proxy(&mut v.pose, false));
-            link.sensors.iter_mut().for_each(|s| to_proxy(&mut s.pose, false));
-            link.lights.iter_mut().for_each(|l| to_proxy(&mut l.pose, false));
-        }
-        for frame in &mut model.frames {
-            // A frame without either hangs on the model; one that is attached elsewhere is placed there.
-            let attached = !frame.attached_to.is_empty();
-            rename(&mut frame.attached_to, true);
-            to_proxy(&mut frame.pose, !attached);
-        }
-        for joint in &mut model.joints {
-            rename(&mut joint.parent, false);
-            rename(&mut joint.child, false);
-            to_proxy(&mut joint.pose, false);
-            joint.axes.iter_mut().for_each(|axis| rename(&mut axis.expressed_in, false));
-        }
-        model.models.iter_mut().for_each(|nested| to_proxy(&mut nested.pose, true));
-        parent.links.append(&mut model.links);
-        parent.frames.append(&mut model.frames);
-        parent.joints.append(&mut model.joints);
-        parent.models.append(&mut model.models);
-        parent.plugins.append(&mut model.plugins);
-        parent.grippers.append(&mut model.grippers);
-        if parent.robot.is_none() {
-            parent.robot = model.robot;
-        }
     }
 }

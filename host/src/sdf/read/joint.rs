@@ -95,7 +95,17 @@ impl Reader<'_> {
 
     fn end(&mut self, node: Node<'_>, name: &str) -> (String, crate::sdf::source::Span) {
         match node.child(name) {
-            Some(child) => (child.text().to_owned(), child.value_span()),
+            Some(child) => {
+                let frame = child.text();
+                if super::is_reserved(frame) && frame != "__model__" && frame != "world" {
+                    let message =
+                        format!("the {name} of a joint is {frame}, a name that only the format itself may use");
+                    self.report(
+                        Diagnostic::error(Code::ReservedName, message).at(child.value_span()).path(child.path()),
+                    );
+                }
+                (frame.to_owned(), child.value_span())
+            }
             None => (String::new(), node.tag()),
         }
     }

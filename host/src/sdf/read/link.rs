@@ -111,6 +111,7 @@ impl Reader<'_> {
         let mut inertial = Inertial {
             given: false,
             auto: false,
+            mass_given: false,
             mass: MASS,
             pose: Default::default(),
             inertia: INERTIA,
@@ -122,6 +123,7 @@ impl Reader<'_> {
         inertial.given = true;
         inertial.span = node.span();
         inertial.auto = self.attribute_flag(node, "auto");
+        inertial.mass_given = node.child("mass").is_some();
         inertial.mass = self.number(node, "mass", MASS);
         inertial.pose = self.plain_pose(node);
         inertial.density = node.child("density").map(|d| self.value(d, 1000.0, value::number));
@@ -215,7 +217,7 @@ impl Reader<'_> {
             pose: self.pose(node),
             pose_in_link: Default::default(),
             geometry: self.geometry_of(node),
-            material: Self::element(node, "material"),
+            material: node.child("material").map(|m| self.material(m)),
             transparency: self.number(node, "transparency", 0.0),
             cast_shadows: self.flag(node, "cast_shadows", true),
             laser_retro: self.number(node, "laser_retro", 0.0),
@@ -223,6 +225,28 @@ impl Reader<'_> {
             plugins: self.plugins(node),
             span: node.span(),
         }
+    }
+
+    /// A material is kept as it stands. What its users rely on is checked.
+    fn material(&mut self, node: Node<'_>) -> Element {
+        if let Some(script) = node.child("script") {
+            if script.children_named("uri").all(|uri| uri.text().is_empty()) {
+                self.error(Code::ElementInvalid, script, "<script> of a material has no <uri>");
+            }
+            if script.child("name").is_none_or(|name| name.text().is_empty()) {
+                self.error(Code::ElementMissing, script, "<script> of a material has no <name>");
+            }
+        }
+        if let Some(shader) = node.child("shader") {
+            const TYPES: [&str; 4] = ["pixel", "vertex", "normal_map_object_space", "normal_map_tangent_space"];
+            let kind = shader.attribute_value("type").unwrap_or("pixel");
+            if !TYPES.contains(&kind) {
+                let diagnostic = Diagnostic::error(Code::ElementInvalid, format!("\"{kind}\" is no type of shader"));
+                let help = format!("the types are {}", TYPES.join(", "));
+                self.report(diagnostic.at(shader.tag()).path(shader.path()).help(help));
+            }
+        }
+        Element::from_node(node)
     }
 
     fn projector(&mut self, node: Node<'_>) -> Projector {

@@ -5,10 +5,13 @@ mod include;
 mod joint;
 mod light;
 mod link;
+mod merge;
 mod model;
+mod params;
 mod robot;
 mod root;
 mod sensor;
+mod state;
 mod world;
 
 pub(super) use model::first_tag;
@@ -19,7 +22,7 @@ use std::sync::Arc;
 
 use glamx::DVec3;
 
-use super::diagnostic::{Code, Diagnostic};
+use super::diagnostic::{Code, Diagnostic, Severity};
 use super::options::LoadOptions;
 use super::schema;
 use super::source::{Source, Span};
@@ -36,10 +39,15 @@ struct OpenInclude {
     uri: Option<Span>,
 }
 
+/// Warnings that are kept, and errors: nobody reads more, and finding what was meant takes time.
+const MAX_FINDINGS: usize = 1000;
+
 /// A set of findings without repetitions: a file that is included ten times is wrong once.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Diagnostic>,
+    /// How many warnings and errors there were, those that the list has no room for counted as well.
+    counts: [usize; 2],
     seen: HashSet<(Code, usize, usize, usize)>,
 }
 
@@ -51,10 +59,21 @@ impl Findings {
                 return;
             }
         }
-        self.list.push(diagnostic);
+        let severity = diagnostic.severity as usize;
+        self.counts[severity] += 1;
+        if self.counts[severity] <= MAX_FINDINGS {
+            self.list.push(diagnostic);
+        }
     }
 
-    pub(super) fn into_list(self) -> Vec<Diagnostic> {
+    pub(super) fn into_list(mut self) -> Vec<Diagnostic> {
+        for (severity, count) in [Severity::Warning, Severity::Error].into_iter().zip(self.counts) {
+            if count > MAX_FINDINGS {
+                let mut more = Diagnostic::error(Code::Limit, format!("{} more {severity}s", count - MAX_FINDINGS));
+                more.severity = severity;
+                self.list.push(more);
+            }
+        }
         self.list
     }
 }
@@ -70,6 +89,8 @@ pub(super) struct Reader<'o> {
     pub(super) findings: Findings,
     open_includes: Vec<OpenInclude>,
     include_count: usize,
+    /// Elements of all included files, each time that they are included.
+    element_count: usize,
     /// The version that the document being read was written for.
     version: (u32, u32),
 }
@@ -91,6 +112,7 @@ impl<'o> Reader<'o> {
             findings: Findings::default(),
             open_includes: Vec::new(),
             include_count: 0,
+            element_count: 0,
             version: (0, 0),
         }
     }
@@ -296,7 +318,7 @@ impl<'o> Reader<'o> {
     /// named is only looked at.
     fn resource(&mut self, node: Node<'_>) -> Resource {
         let uri = node.text().to_owned();
-        let base = node.document().source().path().parent().unwrap_or(Path::new("")).to_owned();
+        let base = node.source().path().parent().unwrap_or(Path::new("")).to_owned();
         let path = if uri.is_empty() || uri.starts_with("__") {
             None
         } else {

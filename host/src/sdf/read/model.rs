@@ -6,7 +6,7 @@ use super::Reader;
 use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::source::Span;
 use crate::sdf::tree::Node;
-use crate::sdf::typed::{Element, Frame, Model};
+use crate::sdf::typed::{Element, Frame, Joint, Model};
 
 impl Reader<'_> {
     pub(super) fn model(&mut self, node: Node<'_>) -> Model {
@@ -63,7 +63,8 @@ impl Reader<'_> {
             }
         }
         if self.version < (1, 7) {
-            rename_collisions(&mut model);
+            let taken = model.links.iter().map(|l| l.name.clone()).chain(model.models.iter().map(|m| m.name.clone()));
+            rename_collisions(&taken.collect(), &mut model.joints, &mut model.frames);
         }
         self.own_elements(node, Some(&mut model));
         self.unique_in_model(node, &model);
@@ -128,13 +129,12 @@ impl Reader<'_> {
     }
 }
 
-/// Before 1.7 a joint or frame could have the name of a link. It gets a name of its own, as later readers do it.
-fn rename_collisions(model: &mut Model) {
-    let taken: HashSet<String> = model.links.iter().map(|l| l.name.clone()).collect();
-    let joints = model.joints.iter_mut().map(|j| (&mut j.name, "_joint"));
-    let frames = model.frames.iter_mut().map(|f| (&mut f.name, "_frame"));
+/// Before 1.7 a joint or frame could have the name of a link or model. It gets a name of its own, as later readers
+/// do it. Two parts of one kind and name stay what they are: an error.
+pub(super) fn rename_collisions(taken: &HashSet<String>, joints: &mut [Joint], frames: &mut [Frame]) {
+    let joints = joints.iter_mut().map(|j| (&mut j.name, "_joint"));
+    let frames = frames.iter_mut().map(|f| (&mut f.name, "_frame"));
     for (name, suffix) in joints.chain(frames) {
-        // Two joints of one name stay what they are: an error.
         if taken.contains(name.as_str()) {
             let mut free = format!("{name}{suffix}");
             while taken.contains(&free) {

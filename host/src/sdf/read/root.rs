@@ -76,7 +76,7 @@ impl Reader<'_> {
             "sdf" => {}
             "gazebo" => {
                 let diagnostic =
-                    Diagnostic::error(Code::Version, "<gazebo> is the root of SDF before 1.3, which is not read");
+                    Diagnostic::error(Code::FileRead, "<gazebo> is the root of SDF before 1.3, which is not read");
                 self.report(
                     diagnostic
                         .at(root.tag())
@@ -94,14 +94,14 @@ impl Reader<'_> {
             }
         }
         let Some(attribute) = root.attribute("version") else {
-            let diagnostic = Diagnostic::error(Code::AttributeMissing, "<sdf> has no attribute version");
+            let diagnostic = Diagnostic::error(Code::FileRead, "<sdf> has no attribute version");
             self.report(diagnostic.at(root.tag()).path(root.path()).help("write <sdf version=\"1.11\">"));
             return false;
         };
         match parse_version(attribute.value()) {
             Some((1, minor)) if minor < 2 => {
                 let message = format!("SDF {} is too old to be read", attribute.value());
-                let diagnostic = Diagnostic::error(Code::Version, message).at(attribute.value_span());
+                let diagnostic = Diagnostic::error(Code::FileRead, message).at(attribute.value_span());
                 self.report(diagnostic.path(root.path()).help("versions from 1.2 on are read"));
                 false
             }
@@ -164,6 +164,12 @@ impl Reader<'_> {
 
     /// A root holds one model, light or actor.
     pub(super) fn root_part(&mut self, node: Node<'_>, root: &Root) {
+        if let Some(model) = &root.model
+            && node.name() == "model"
+            && node.attribute_value("name") == Some(&model.name)
+        {
+            self.duplicate(node, "model", &model.name);
+        }
         let other = match root {
             Root { model: Some(_), .. } => "model",
             Root { light: Some(_), .. } => "light",

@@ -45,12 +45,26 @@ const TYPES: [&str; 33] = [
     "wide_angle_camera",
 ];
 
+/// Names of types that stand for another name.
+const OLDER_NAMES: [(&str, &str); 9] = [
+    ("ray", "lidar"),
+    ("gpu_ray", "gpu_lidar"),
+    ("gps", "navsat"),
+    ("depth", "depth_camera"),
+    ("rgbd", "rgbd_camera"),
+    ("thermal", "thermal_camera"),
+    ("segmentation", "segmentation_camera"),
+    ("boundingbox", "boundingbox_camera"),
+    ("wideanglecamera", "wide_angle_camera"),
+];
+
 /// Types that are beyond the table above and met in the field.
 const FURTHER_TYPES: [&str; 3] = ["wireless_receiver", "wireless_transmitter", "dvl"];
 
 impl Reader<'_> {
     pub(super) fn sensor(&mut self, node: Node<'_>) -> Sensor {
-        let kind = node.attribute_value("type").unwrap_or("").to_owned();
+        let kind = node.attribute_value("type").unwrap_or("");
+        let kind = OLDER_NAMES.iter().find(|(old, _)| *old == kind).map_or(kind, |(_, new)| new).to_owned();
         if !kind.is_empty() && !TYPES.contains(&kind.as_str()) && !FURTHER_TYPES.contains(&kind.as_str()) {
             let message = format!("\"{kind}\" is no type of sensor");
             let near = nearest(&kind, TYPES).map(|near| format!("did you mean {near}?"));
@@ -77,28 +91,22 @@ impl Reader<'_> {
         let part = |names: &[&str]| node.children().find(|c| names.contains(&c.name()));
         match kind {
             "camera"
-            | "depth"
             | "depth_camera"
             | "multicamera"
-            | "rgbd"
             | "rgbd_camera"
-            | "thermal"
             | "thermal_camera"
-            | "wideanglecamera"
             | "wide_angle_camera"
-            | "segmentation"
             | "segmentation_camera"
-            | "boundingbox"
             | "boundingbox_camera" => match part(&["camera"]) {
                 Some(camera) => SensorDetail::Camera(Box::new(self.camera(camera))),
                 None => SensorDetail::None,
             },
-            "ray" | "lidar" | "gpu_ray" | "gpu_lidar" => match part(&["lidar", "ray"]) {
+            "lidar" | "gpu_lidar" => match part(&["lidar", "ray"]) {
                 Some(lidar) => SensorDetail::Lidar(Box::new(self.lidar(lidar))),
                 None => SensorDetail::None,
             },
             "imu" => SensorDetail::Imu(Box::new(self.imu(part(&["imu"])))),
-            "gps" | "navsat" => {
+            "navsat" => {
                 let inner = part(&["navsat", "gps"]);
                 let position = inner.and_then(|n| n.child("position_sensing"));
                 let velocity = inner.and_then(|n| n.child("velocity_sensing"));

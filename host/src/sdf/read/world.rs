@@ -8,8 +8,8 @@ use super::Reader;
 use crate::sdf::diagnostic::Code;
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{
-    Actor, Animation, Atmosphere, Element, GRAVITY, GuiCamera, LightState, MAGNETIC_FIELD, Model, ModelState, Physics,
-    Resource, Road, Scene, SphericalCoordinates, State, Trajectory, Waypoint, World,
+    Actor, Animation, Atmosphere, Element, GRAVITY, GuiCamera, MAGNETIC_FIELD, Model, Physics, Resource, Road, Scene,
+    SphericalCoordinates, Trajectory, Waypoint, World,
 };
 use crate::sdf::value;
 
@@ -29,6 +29,10 @@ impl Reader<'_> {
         self.own_elements(node, None);
         for child in node.children() {
             self.world_part(child, &mut world);
+        }
+        if self.version < (1, 7) {
+            let taken = world.models.iter().map(|m| m.name.clone()).collect();
+            super::model::rename_collisions(&taken, &mut world.joints, &mut world.frames);
         }
         self.physics_profiles(node, &mut world);
         self.unique_names(node, &world);
@@ -247,53 +251,6 @@ impl Reader<'_> {
             .collect();
         waypoints.sort_by(|a, b| a.time.total_cmp(&b.time));
         Trajectory { id, animation: node.attribute_value("type").unwrap_or("").to_owned(), tension, waypoints }
-    }
-
-    fn state(&mut self, node: Node<'_>) -> State {
-        State {
-            world_name: node.attribute_value("world_name").unwrap_or("").to_owned(),
-            sim_time: self.child_value(node, "sim_time", 0.0, value::time),
-            models: node.children_named("model").map(|m| self.model_state(m)).collect(),
-            lights: node
-                .children_named("light")
-                .map(|light| LightState {
-                    name: light.attribute_value("name").unwrap_or("").to_owned(),
-                    pose: light.child("pose").map(|p| self.pose_element(p).value),
-                })
-                .collect(),
-            insertions: node
-                .child("insertions")
-                .map(|i| i.children().map(Element::from_node).collect())
-                .unwrap_or_default(),
-            deletions: node
-                .child("deletions")
-                .map(|d| d.children_named("name").map(|n| n.text().to_owned()).collect())
-                .unwrap_or_default(),
-            span: node.span(),
-        }
-    }
-
-    fn model_state(&mut self, node: Node<'_>) -> ModelState {
-        let mut joints = Vec::new();
-        for joint in node.children_named("joint") {
-            let angles = joint.children_named("angle").map(|a| self.value(a, 0.0, value::number)).collect();
-            joints.push((joint.attribute_value("name").unwrap_or("").to_owned(), angles));
-        }
-        let mut links = Vec::new();
-        for link in node.children_named("link") {
-            let pose = link.child("pose").map(|p| self.pose_element(p).value);
-            let velocity = self.child_value(link, "velocity", [0.0; 6], value::numbers::<6>);
-            links.push((link.attribute_value("name").unwrap_or("").to_owned(), pose, velocity));
-        }
-        ModelState {
-            name: node.attribute_value("name").unwrap_or("").to_owned(),
-            pose: node.child("pose").map(|p| self.pose_element(p).value),
-            scale: self.vector(node, "scale", DVec3::ONE),
-            joints,
-            links,
-            models: node.children_named("model").map(|m| self.model_state(m)).collect(),
-            span: node.span(),
-        }
     }
 
     /// A pose without frames, such as an inertial's.

@@ -15,6 +15,18 @@ pub fn check(root: Node<'_>, definition: &str) -> Vec<Diagnostic> {
     check.found
 }
 
+/// The rule that an element of a document falls under.
+pub fn rule_of(node: Node<'_>) -> Option<usize> {
+    let schema = Schema::get();
+    match node.parent() {
+        None => schema.definition("root"),
+        Some(parent) => schema.child(rule_of(parent)?, node.name()).map(|rule| rule.element),
+    }
+}
+
+/// The most findings about the form of one file.
+const MAX_FINDINGS: usize = 1000;
+
 struct Check {
     schema: &'static Schema,
     found: Vec<Diagnostic>,
@@ -30,7 +42,16 @@ impl Check {
         self.found.push(diagnostic);
     }
 
+    /// Whether more was found than anybody reads. The rest is not looked at: each finding costs a search for what
+    /// may have been meant.
+    fn is_full(&self) -> bool {
+        self.found.len() >= MAX_FINDINGS
+    }
+
     fn element(&mut self, node: Node<'_>, index: usize) {
+        if self.is_full() {
+            return;
+        }
         let rule = self.schema.element(index);
         self.attributes(node, rule);
         self.value(node, rule);
@@ -47,7 +68,7 @@ impl Check {
         for child in node.children() {
             let name = child.name();
             let Some(rule) = self.schema.child(index, name) else {
-                if !foreign(name) {
+                if !foreign(name) && !self.is_full() {
                     self.unknown(child, node, index);
                 }
                 continue;

@@ -55,6 +55,8 @@ pub struct Inertial {
     pub given: bool,
     /// Whether mass and inertia follow from the collisions.
     pub auto: bool,
+    /// Whether the file gives the mass.
+    pub mass_given: bool,
     /// Mass (kg).
     pub mass: f64,
     /// The frame of the centre of mass in the link.

@@ -21,8 +21,8 @@ pub use model::{Frame, IncludeSite, Model};
 pub use robot::{Axes, Robot, RobotKind};
 pub use sensor::{Camera, Imu, Lidar, LidarAxis, Noise, Sensor, SensorDetail};
 pub use world::{
-    Atmosphere, GRAVITY, GuiCamera, LightState, MAGNETIC_FIELD, ModelState, Physics, Road, Root, Scene,
-    SphericalCoordinates, State, World,
+    Atmosphere, GRAVITY, GuiCamera, JointState, LightState, LinkState, MAGNETIC_FIELD, ModelState, Physics, Road, Root,
+    Scene, SphericalCoordinates, State, World,
 };
 
 use glamx::DPose3;

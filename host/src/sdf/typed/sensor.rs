@@ -10,7 +10,7 @@ use crate::sdf::source::Span;
 pub struct Sensor {
     /// Its name.
     pub name: String,
-    /// Its type as the file writes it, such as `gpu_lidar`.
+    /// Its type, such as `gpu_lidar`; older names (`ray`, `gps`, …) are replaced by the current ones.
     pub kind: String,
     /// The pose as written; in the frame of the link or joint around it unless it says otherwise.
     pub pose: Pose,

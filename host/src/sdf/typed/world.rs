@@ -59,7 +59,7 @@ pub struct World {
     pub roads: Vec<Road>,
     /// Plugins.
     pub plugins: Vec<Plugin>,
-    /// Saved states; the poses of the last one are applied already.
+    /// Saved states. The poses of the last one that is for this world are applied already.
     pub states: Vec<State>,
     /// Whether something in it could not be read (an error was given), so that names in it may be missing.
     pub incomplete: bool,
@@ -267,14 +267,36 @@ pub struct ModelState {
     pub pose: Option<DPose3>,
     /// Scale along the axes.
     pub scale: DVec3,
-    /// Joints: name and position of each axis (rad or m).
-    pub joints: Vec<(String, Vec<f64>)>,
-    /// Links: name, pose in the world, linear and angular velocity in the world.
-    pub links: Vec<(String, Option<DPose3>, [f64; 6])>,
+    /// Joints.
+    pub joints: Vec<JointState>,
+    /// Links.
+    pub links: Vec<LinkState>,
     /// Models in it.
     pub models: Vec<ModelState>,
     /// Where it stands.
     pub span: Span,
+}
+
+/// The saved state of a joint.
+#[derive(Clone, Debug)]
+pub struct JointState {
+    /// Its name.
+    pub name: String,
+    /// Positions of its axes (rad or m), where they are given.
+    pub positions: [Option<f64>; 2],
+    /// Speeds of its axes (rad/s or m/s), where they are given.
+    pub velocities: [Option<f64>; 2],
+}
+
+/// The saved state of a link.
+#[derive(Clone, Debug)]
+pub struct LinkState {
+    /// Its name.
+    pub name: String,
+    /// The pose in the world, where it is given.
+    pub pose: Option<DPose3>,
+    /// Linear (m/s) and angular velocity (rad/s) in the world.
+    pub velocity: [f64; 6],
 }
 
 /// The saved state of a light.
