@@ -45,7 +45,8 @@ impl Server {
             self.accept_again = None;
             self.acceptable = true;
         }
-        while self.acceptable {
+        // While the simulation takes nothing, clients that come and go would pile up as news for it.
+        while self.acceptable && self.sim_has_room() {
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
                 Ok((stream, peer)) => {

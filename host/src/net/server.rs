@@ -4,8 +4,8 @@
 //! - Sockets are registered once, for reading and writing, and report *edges*: after a report, the socket must be used
 //!   until it says `WouldBlock`, or there is no further report. Each connection remembers in `readable` and `writable`
 //!   that it has not said so yet; a connection that may not be read for now keeps its mark, and needs no report later.
-//! - Reports may be spurious, and may belong to a connection that was closed in the same round and whose place is taken
-//!   by a new one. So a report only sets marks; the socket itself tells the truth.
+//! - Reports may be spurious. So a report only sets marks; the socket itself tells the truth. All reports of a round are
+//!   noted before anything is done about the first one, so that none meets a connection that took a closed one's place.
 //! - `Interrupted` means to try again, also for the poll itself. A write may take a part of the bytes.
 //! - A report of an error or of a reset does not end a connection at once: bytes that came before it are still there to
 //!   be read, and reading finds out about the error.

@@ -92,3 +92,85 @@ fn a_client_without_lengths_is_told() {
     assert!(reply["error"].as_str().unwrap().contains("after its length as 4 bytes"), "{reply}");
     assert!(client.rest().is_empty());
 }
+
+/// Numbers that look random and are the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    /// A valid message with some bytes changed, taken out or put in.
+    fn damaged(&mut self, message: &[u8]) -> Vec<u8> {
+        let mut bytes = message.to_vec();
+        for _ in 0..self.below(4) {
+            let at = self.below(bytes.len().max(1)).min(bytes.len());
+            match self.below(3) {
+                0 if at < bytes.len() => bytes[at] = self.below(256) as u8,
+                1 if at < bytes.len() => drop(bytes.remove(at)),
+                _ => bytes.insert(at, self.below(256) as u8),
+            }
+        }
+        bytes
+    }
+}
+
+#[test]
+fn whatever_a_frame_holds_it_gets_exactly_one_reply() {
+    let host = Host::echo();
+    let mut dice = Dice(1);
+    let whole = frame(&map(&[
+        ("cmd", "move".into()),
+        ("id", 7.into()),
+        ("control_input", rmpv::Value::Array(vec![1.5.into(), f64::NAN.into(), map(&[("k", rmpv::Value::Nil)])])),
+        ("bytes", rmpv::Value::Binary(vec![1, 2, 3])),
+    ]));
+    for _ in 0..20 {
+        let mut client = host.connect();
+        let contents: Vec<_> = (0..200).map(|_| dice.damaged(&whole[4..])).collect();
+        let bytes: Vec<u8> = contents.iter().flat_map(|content| framed(content)).collect();
+        // In pieces of any size.
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at((1 + dice.below(900)).min(rest.len()));
+            client.send(piece);
+            rest = later;
+        }
+        for content in &contents {
+            let reply = client.msgpack();
+            let fields = reply.as_map().unwrap();
+            let has = |name: &str| fields.iter().any(|(key, _)| key.as_str() == Some(name));
+            assert!(has("timestamp") && (has("echo") != has("error")), "{content:?} got {reply}");
+        }
+        client.end();
+        assert!(client.rest().is_empty());
+    }
+}
+
+#[test]
+fn whatever_a_line_holds_it_gets_exactly_one_reply() {
+    let host = Host::echo();
+    let mut dice = Dice(2);
+    let whole = r#"{"cmd":"move","id":[7],"control_input":[1.5,-2e3,{"k":null}],"text":"\u00e9é\\"}"#.as_bytes();
+    for _ in 0..20 {
+        let mut client = host.connect();
+        let mut lines: Vec<_> = (0..200).map(|_| dice.damaged(whole)).collect();
+        for line in &mut lines {
+            line.retain(|byte| *byte != b'\n');
+        }
+        client.send([lines.join(&b'\n'), b"\n".to_vec()].concat());
+        for line in &lines {
+            let reply = client.json();
+            let has = |name: &str| reply.get(name).is_some();
+            let shown = String::from_utf8_lossy(line);
+            assert!(has("timestamp") && (has("echo") != has("error")), "{shown} got {reply}");
+            // What is passed on is what serde_json takes as well.
+            let valid = serde_json::from_slice::<Json>(line).is_ok_and(|value| value["cmd"].is_string());
+            assert!(valid || has("error"), "{shown} got {reply}");
+        }
+        client.end();
+        assert!(client.rest().is_empty());
+    }
+}
