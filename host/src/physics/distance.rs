@@ -1,13 +1,14 @@
 //! How far apart two shapes are, and how deep in each other.
 //!
-//! The engine's general way (GJK, and EPA inside) now and then fails or is off by millimetres where a small body meets a
-//! large one. Boxes, triangles and half-spaces, which walls and floors are made of, are measured along separating axes,
-//! which cannot fail; meshes and height fields triangle by triangle.
+//! The engine's general way (GJK, and EPA inside) now and then fails, or is off by centimetres. What stops a robot must not
+//! fail: here every distance comes from a separating direction, which proves it. Boxes, triangles and half-spaces, which
+//! walls and floors are made of, have few such directions; for other convex shapes the engine's own one is where the
+//! search for the best one begins. Meshes and height fields are measured triangle by triangle.
 
 use glamx::{Pose3, Vec3};
 use rapier3d::parry::bounding_volume::BoundingVolume;
-use rapier3d::parry::query::{ContactManifold, QueryDispatcher, sat};
-use rapier3d::parry::shape::{Cuboid, HalfSpace, Shape, Triangle};
+use rapier3d::parry::query::{QueryDispatcher, sat};
+use rapier3d::parry::shape::{Cuboid, HalfSpace, Shape, SupportMap, Triangle};
 
 /// A shape in the world.
 pub(super) type Placed<'a> = (&'a Pose3, &'a dyn Shape);
@@ -15,12 +16,11 @@ pub(super) type Placed<'a> = (&'a Pose3, &'a dyn Shape);
 /// Distance of two shapes, m; negative: how deep they are in each other. Where they are apart it may be less than the
 /// true distance, never more. `None`: farther than `within`, or a pair that cannot be measured.
 pub(super) fn apart(dispatcher: &dyn QueryDispatcher, a: Placed<'_>, b: Placed<'_>, within: f32) -> Option<f32> {
-    let (found, other) = (parts(dispatcher, a, b, within), b.1);
-    match found {
-        Parts::Whole => whole(dispatcher, a, (b.0, other), within),
+    let gap = match parts(dispatcher, a, b, within) {
+        Parts::Whole => whole(dispatcher, a, b, within),
         Parts::Least(gap) => gap,
-    }
-    .filter(|gap| *gap <= within)
+    };
+    gap.filter(|gap| *gap <= within)
 }
 
 enum Parts {
@@ -32,8 +32,7 @@ enum Parts {
 
 /// Takes shapes apart that are made of parts.
 fn parts(dispatcher: &dyn QueryDispatcher, a: Placed<'_>, b: Placed<'_>, within: f32) -> Parts {
-    let is_made_of_parts =
-        |shape: &dyn Shape| shape.as_composite_shape().is_some() || shape.as_heightfield().is_some();
+    let is_made_of_parts = |shape: &dyn Shape| shape.as_composite_shape().is_some() || shape.as_heightfield().is_some();
     let (many, one) = match (is_made_of_parts(a.1), is_made_of_parts(b.1)) {
         (true, _) => (a, b),
         (_, true) => (b, a),
@@ -77,27 +76,62 @@ fn whole(dispatcher: &dyn QueryDispatcher, a: Placed<'_>, b: Placed<'_>, within:
             return Some(cuboid_and_triangle(cuboid, &triangle.transformed(&at.inv_mul(other_at))));
         }
     }
-    // Of the solver's own measure and the general one the smaller.
-    let mut manifold = ContactManifold::<(), ()>::new();
-    let solver = dispatcher_manifold(&relative, a.1, b.1, within, &mut manifold);
-    let general = dispatcher.contact(&relative, a.1, b.1, within).ok().flatten().map(|contact| contact.dist);
-    match (solver, general) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+    let contact = dispatcher.contact(&relative, a.1, b.1, within).ok().flatten();
+    match (a.1.as_support_map(), b.1.as_support_map()) {
+        (Some(first), Some(second)) => {
+            let hint = contact.map(|contact| contact.normal1);
+            Some(Gap { first, second, relative: &relative }.largest(hint))
+        }
+        _ => contact.map(|contact| contact.dist),
     }
 }
 
-fn dispatcher_manifold(
-    relative: &Pose3,
-    a: &dyn Shape,
-    b: &dyn Shape,
-    within: f32,
-    manifold: &mut ContactManifold<(), ()>,
-) -> Option<f32> {
-    use rapier3d::parry::query::{DefaultQueryDispatcher, PersistentQueryDispatcher};
-    DefaultQueryDispatcher.contact_manifold_convex_convex(relative, a, b, None, None, within, manifold).ok()?;
-    manifold.points.iter().map(|point| point.dist).reduce(f32::min)
+/// Two convex shapes, seen along directions. How far the second one begins beyond the end of the first one, along any
+/// direction, is a lower bound of their distance, and along the best direction it is their distance.
+struct Gap<'a> {
+    first: &'a dyn SupportMap,
+    second: &'a dyn SupportMap,
+    relative: &'a Pose3,
 }
+
+impl Gap<'_> {
+    /// The gap along a unit vector, and its gradient.
+    fn along(&self, n: Vec3) -> (f32, Vec3) {
+        let between = self.second.support_point(self.relative, -n) - self.first.local_support_point(n);
+        (n.dot(between), between)
+    }
+
+    /// The gap along the best direction that is found: from what the engine says, from centre to centre and from the
+    /// axes of both shapes, climbing on.
+    fn largest(&self, hint: Option<Vec3>) -> f32 {
+        let own = self.relative.rotation;
+        let axes = Vec3::AXES.into_iter().flat_map(|axis| [axis, -axis, own * axis, own * -axis]);
+        let seeds = hint.into_iter().chain([self.relative.translation]).chain(axes).filter_map(Vec3::try_normalize);
+        let (mut best, mut direction) = (f32::MIN, Vec3::X);
+        for seed in seeds {
+            let gap = self.along(seed).0;
+            if gap > best {
+                (best, direction) = (gap, seed);
+            }
+        }
+        // A climb on the sphere, along the gradient's part across the direction, with strides that shrink. The engine's
+        // own direction is exact almost always: then nothing better is found at once.
+        let (mut n, mut stride) = (direction, 0.3_f32);
+        for _ in 0..CLIMBS {
+            let (gap, gradient) = self.along(n);
+            if gap > best {
+                best = gap;
+            }
+            let Some(across) = (gradient - n * n.dot(gradient)).try_normalize() else { break };
+            n = (n + across * stride).normalize();
+            stride *= 0.75;
+        }
+        best
+    }
+}
+
+/// Strides of a climb: the last one is of 1e-4 rad.
+const CLIMBS: usize = 28;
 
 /// How far the lowest point of a shape is above a half-space.
 fn above(space: &HalfSpace, shape: &dyn Shape, at: &Pose3) -> Option<f32> {
@@ -119,10 +153,8 @@ fn cuboid_and_triangle(cuboid: &Cuboid, triangle: &Triangle) -> f32 {
     };
     let axes = Vec3::AXES.into_iter().chain([sides[0].cross(sides[1])]);
     let pairs = Vec3::AXES.into_iter().flat_map(|axis| sides.map(|side| axis.cross(side)));
-    // Nearly parallel edges give no axis; the others suffice then.
-    let shortest = 1e-4 * sides.iter().map(|side| side.length()).fold(0.0, f32::max);
-    let usable = axes.chain(pairs).filter(|axis| axis.length() > shortest * shortest.min(1.0));
-    usable.map(|axis| along(axis.normalize_or_zero())).fold(f32::MIN, f32::max)
+    // Parallel edges give no axis; the others suffice then. Any axis at all gives a lower bound.
+    axes.chain(pairs).filter_map(Vec3::try_normalize).map(along).fold(f32::MIN, f32::max)
 }
 
 #[cfg(test)]
@@ -146,13 +178,18 @@ mod tests {
         ];
         // How high the top is over the centre.
         let tops = [1.0, 1.0, 1.0, 1.5, 1.5];
-        let floors: Vec<SharedShape> =
+        let mut floors: Vec<SharedShape> =
             vec![Form::Plane { normal: DVec3::Z }.pieces().unwrap().remove(0).0, SharedShape::cuboid(50.0, 50.0, 1.0)];
+        // A floor of two triangles.
+        let corners = [[-50.0, -50.0], [50.0, -50.0], [50.0, 50.0], [-50.0, 50.0]];
+        let points: Vec<DVec3> = corners.iter().map(|[x, y]| DVec3::new(*x, *y, 0.0)).collect();
+        let sheet = Form::TriMesh { points: points.into(), triangles: vec![[0, 1, 2], [0, 2, 3]].into() };
+        floors.push(sheet.pieces().unwrap().remove(0).0);
         let place = Pose3::from_parts(Vec3::new(3.0, -2.0, 1.0), Quat::from_rotation_y(0.7));
         for (form, top) in forms.iter().zip(tops) {
             let (shape, upright) = form.pieces().unwrap().remove(0);
             let upright = crate::physics::convert::pose_in(&upright);
-            for (floor, level) in floors.iter().zip([0.0, 1.0]) {
+            for (floor, level) in floors.iter().zip([0.0, 1.0, 0.0]) {
                 for gap in [0.02_f32, 0.001, -0.001, -0.02] {
                     let here = place * Pose3::from_translation(Vec3::new(0.4, 0.3, top + level + gap)) * upright;
                     let (a, b) = ((&here, &*shape.0), (&place, &*floor.0));

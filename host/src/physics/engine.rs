@@ -55,8 +55,10 @@ pub struct Physics {
     pub(super) world: PhysicsWorld,
     /// Joints by handle: what they were made from is not part of a snapshot.
     pub(super) joints: Vec<(ImpulseJointHandle, JointSpec)>,
-    /// Something was changed from outside since the last step: queries do not see it yet.
+    /// Something was changed from outside since the last step, so that the next one is due.
     pub(super) changed: bool,
+    /// Bodies that were put somewhere else since the last step or sync: queries do not see that yet.
+    pub(super) moved: Vec<BodyHandle>,
     /// Whether the solver runs on more than the calling thread.
     pub(super) parallel: bool,
     threads: Threads,
@@ -83,7 +85,7 @@ impl Physics {
         params.num_solver_iterations = solver_iterations(options.dt);
         params.normalized_max_linear_velocity =
             params.normalized_max_linear_velocity.max(options.max_speed as f32 * 1.5);
-        Self { world, joints: Vec::new(), changed: false, parallel: false, threads: options.threads }
+        Self { world, joints: Vec::new(), changed: false, moved: Vec::new(), parallel: false, threads: options.threads }
     }
 
     /// Length of a step, s.
@@ -114,7 +116,8 @@ impl Physics {
                 .allow_fast_rotation(true)
                 .enabled(false),
         };
-        let mut builder = builder.pose(pose_in(&spec.pose)).user_data(u128::from(tag));
+        let flier = if spec.kind == BodyKind::Flier { FLIER } else { 0 };
+        let mut builder = builder.pose(pose_in(&spec.pose)).user_data(u128::from(tag) | flier);
         if spec.kind != BodyKind::Static {
             builder = builder.additional_mass_properties(spec.inertial.for_engine()?);
         }
@@ -136,9 +139,12 @@ impl Physics {
         if !spec.pose.is_finite() {
             return Err(format!("the pose {:?} is not finite", spec.pose));
         }
-        let flier = self.world.bodies.get(body.0).is_some_and(|b| !b.is_enabled());
+        let flier = self.world.bodies.get(body.0).is_some_and(is_flier);
         for collider in body::colliders(spec, flier)? {
             self.world.insert_collider(collider, Some(body.0));
+        }
+        if self.moved.last() != Some(&body) {
+            self.moved.push(body);
         }
         self.changed = true;
         Ok(())
@@ -176,16 +182,30 @@ impl Physics {
         self.enter_pool();
         self.world.step_with_events(&GroupFilter, &());
         self.changed = false;
+        self.moved.clear();
     }
 
-    /// Brings colliders, contacts and queries in step with what was changed from outside. No time passes.
+    /// Brings colliders and queries in step with the bodies that were put somewhere else. No time passes, and no contact
+    /// changes before the next step.
+    ///
+    /// A step of no length would do that, too, but in this version of the engine it leaves the tree of colliders out when
+    /// the tree was due for an optimisation: queries then see an empty world.
     pub fn sync(&mut self) {
-        if !self.changed {
-            return;
+        let world = &mut self.world;
+        for handle in self.moved.drain(..) {
+            let Some(body) = world.bodies.get(handle.0).filter(|b| b.is_enabled()) else { continue };
+            let pose = *body.position();
+            for collider_handle in body.colliders() {
+                let Some(collider) = world.colliders.get_mut(*collider_handle) else { continue };
+                if let Some(local) = collider.position_wrt_parent() {
+                    collider.set_position(pose * *local);
+                }
+                let aabb = collider.compute_broad_phase_aabb(&world.integration_parameters, &world.bodies);
+                if aabb.mins.is_finite() && aabb.maxs.is_finite() {
+                    world.broad_phase.set_aabb(&world.integration_parameters, *collider_handle, aabb);
+                }
+            }
         }
-        let dt = std::mem::replace(&mut self.world.integration_parameters.dt, 0.0);
-        self.step();
-        self.world.integration_parameters.dt = dt;
     }
 
     /// Whether a step would change nothing: everything rests and nothing was changed from outside.
@@ -193,9 +213,14 @@ impl Physics {
         !self.changed && self.world.islands.active_bodies().next().is_none()
     }
 
-    /// The bodies that moved or may move: tag and state.
+    /// The bodies that moved or may move, fliers excepted: tag and state.
     pub fn awake(&self) -> impl Iterator<Item = (u64, BodyState)> + '_ {
-        self.world.active_bodies().map(|(_, body)| (body.user_data as u64, state_of(body)))
+        self.movers().map(|body| (body.user_data as u64, state_of(body)))
+    }
+
+    /// The awake bodies whose motion is not prescribed.
+    fn movers(&self) -> impl Iterator<Item = &RigidBody> + '_ {
+        self.world.active_bodies().map(|(_, body)| body).filter(|body| !is_flier(body))
     }
 
     /// Tags of the bodies that were taken out in the last step because their state was no longer finite. They keep their
@@ -205,11 +230,11 @@ impl Physics {
         handles.iter().filter_map(|h| self.world.bodies.get(*h)).map(|b| b.user_data as u64).collect()
     }
 
-    /// How far, at most, a point of any awake body moves in `time` seconds when nothing is in its way, m.
+    /// How far, at most, a point of any awake body, fliers excepted, moves in `time` seconds when nothing is in its way, m.
     pub fn fastest_reach(&self, time: f64) -> f64 {
         let mut fastest = 0.0_f64;
         let mut any = false;
-        for (_, body) in self.world.active_bodies() {
+        for body in self.movers() {
             any = true;
             let extent = body.mass_properties().max_extent();
             fastest = fastest.max(f64::from(body.linvel().length() + body.angvel().length() * extent));
@@ -232,8 +257,7 @@ impl Physics {
         self.world.bodies.get(body.0).is_some_and(RigidBody::is_enabled)
     }
 
-    /// Puts a body into the solver and queries, or takes it out. In step after the next [`Physics::step`] or
-    /// [`Physics::sync`].
+    /// Puts a body into the solver and queries, or takes it out, with the next [`Physics::step`].
     pub fn set_enabled(&mut self, body: BodyHandle, enabled: bool) {
         self.edit(body, |b| b.set_enabled(enabled));
     }
@@ -242,6 +266,7 @@ impl Physics {
     pub fn teleport(&mut self, body: BodyHandle, pose: &DPose3) {
         let pose = pose_in(pose);
         self.edit(body, |b| b.set_position(pose, true));
+        self.moved.push(body);
     }
 
     /// Sets a body's velocity: linear of its centre of mass, world frame.
@@ -262,10 +287,16 @@ impl Physics {
 
     /// Ends all forces that were added to a body.
     pub fn clear_forces(&mut self, body: BodyHandle) {
-        self.edit(body, |b| {
-            b.reset_forces(false);
-            b.reset_torques(false);
-        });
+        // No query sees forces: nothing has to be brought in step for them.
+        if let Some(body) = self.world.bodies.get_mut(body.0) {
+            body.reset_forces(false);
+            body.reset_torques(false);
+        }
+    }
+
+    /// Unit vector along gravity, or zero without it.
+    pub fn down(&self) -> DVec3 {
+        vec_out(self.world.gravity).normalize_or_zero()
     }
 
     /// Adds an impulse (N·s) at the centre of mass and an angular impulse (N·m·s), world frame.
@@ -356,6 +387,13 @@ impl Physics {
             super::JointKind::Fixed | super::JointKind::Ball => [0.0; 2],
         }
     }
+}
+
+/// In a body's user data: its motion is prescribed.
+const FLIER: u128 = 1 << 64;
+
+fn is_flier(body: &RigidBody) -> bool {
+    body.user_data & FLIER != 0
 }
 
 fn state_of(body: &RigidBody) -> BodyState {

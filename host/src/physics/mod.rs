@@ -13,6 +13,7 @@
 
 pub mod body;
 mod convert;
+mod distance;
 mod engine;
 pub mod inertial;
 pub mod joint;

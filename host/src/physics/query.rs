@@ -10,6 +10,7 @@ use rapier3d::pipeline::QueryFilter;
 
 use super::body::Mark;
 use super::convert::{pose_in, vec_in, vec_out};
+use super::distance::apart;
 use super::engine::{BodyHandle, Physics};
 
 /// A ray with a length.
@@ -39,6 +40,15 @@ pub struct RayHit {
 pub struct Outsiders {
     tree: Bvh,
     colliders: Vec<(ColliderHandle, Pose3)>,
+}
+
+/// What is near a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Something that never moves. Not told when there are movers.
+    pub scenery: bool,
+    /// Something that may move.
+    pub movers: bool,
 }
 
 impl Physics {
@@ -108,25 +118,37 @@ impl Physics {
         (!balls.is_empty()).then_some((center, radius))
     }
 
-    /// Whether any collider in the engine's tree, fliers excepted, comes into a ball of `radius` about `center`. With
-    /// `margin` the colliders count as that much thicker.
-    pub fn ball_meets_something(&self, center: DVec3, radius: f64, margin: f64) -> bool {
-        let ball = Ball::new((radius + margin) as f32);
+    /// What is in a ball about `center`, fliers excepted. Bodies that may move count as `margin` thicker than they are.
+    pub fn surroundings(&self, center: DVec3, radius: f64, margin: f64) -> Surroundings {
+        let mut found = Surroundings::default();
         let at = Pose3::from_translation(vec_in(center));
-        let reach = glamx::Vec3::splat(ball.radius);
+        let (near, far) = (Ball::new(radius as f32), Ball::new((radius + margin) as f32));
+        let reach = glamx::Vec3::splat(far.radius);
         let area = Aabb::new(at.translation - reach, at.translation + reach);
         let dispatcher = self.world.narrow_phase.query_dispatcher();
         let tree = self.world.query_pipeline();
-        tree.bvh.leaves(|node| node.aabb().intersects(&area)).any(|leaf| {
-            let Some((collider, _)) = self.world.colliders.get_unknown_gen(leaf) else { return false };
+        for leaf in tree.bvh.leaves(|node| node.aabb().intersects(&area)) {
+            let Some((collider, _)) = self.world.colliders.get_unknown_gen(leaf) else { continue };
             if Mark::of(collider).flier || !collider.is_enabled() {
-                return false;
+                continue;
+            }
+            let moves = collider.parent().and_then(|b| self.world.bodies.get(b)).is_some_and(|b| !b.is_fixed());
+            let ball = if moves { &far } else { &near };
+            if found.scenery && !moves {
+                continue;
             }
             // The tree's boxes are wide, and have a history: what decides is the shape itself. A shape that the engine
             // cannot test counts as met.
             let relative = at.inv_mul(collider.position());
-            dispatcher.intersection_test(&relative, &ball, collider.shape()).map_or(true, |hit| hit.intersecting)
-        })
+            if dispatcher.intersection_test(&relative, ball, collider.shape()).map_or(true, |hit| hit.intersecting) {
+                if moves {
+                    found.movers = true;
+                    return found;
+                }
+                found.scenery = true;
+            }
+        }
+        found
     }
 
     /// Whether a body touches something by the last step's contacts: some contact carries load, and none of `excuse` (given
@@ -170,9 +192,9 @@ impl Physics {
                 if other.parent() == collider.parent() || (mark.group != 0 && mark.group == Mark::of(other).group) {
                     continue;
                 }
-                let found = query::contact(collider.position(), collider.shape(), other.position(), other.shape(), 0.1);
-                if let Ok(Some(contact)) = found {
-                    let depth = -f64::from(contact.dist);
+                let (a, b) = ((collider.position(), collider.shape()), (other.position(), other.shape()));
+                if let Some(gap) = apart(self.world.narrow_phase.query_dispatcher(), a, b, 0.1) {
+                    let depth = -f64::from(gap);
                     deepest = Some(deepest.map_or(depth, |d| d.max(depth)));
                 }
             }

@@ -59,6 +59,7 @@ impl Physics {
         world.impulse_joints = to.impulse_joints.clone();
         world.multibody_joints = to.multibody_joints.clone();
         self.changed = to.changed;
+        self.moved.clear();
         self.renew_workspaces();
     }
 
@@ -99,6 +100,7 @@ impl Physics {
         self.world = *state.world;
         self.world.set_thread_pool(pool);
         self.changed = state.changed;
+        self.moved.clear();
     }
 
     fn renew_workspaces(&mut self) {

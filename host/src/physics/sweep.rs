@@ -12,6 +12,7 @@ use rapier3d::parry::query::QueryDispatcher;
 
 use super::body::Mark;
 use super::convert::pose_in;
+use super::distance::apart;
 use super::engine::{BodyHandle, Physics};
 
 /// A flier's way in the last step.
@@ -32,6 +33,8 @@ pub struct WayEnd {
     pub stopped: bool,
     /// It touches something where it is now.
     pub touching: bool,
+    /// It is deeper in something than it should be: that came to it. It should rest until the solver has parted them.
+    pub squeezed: bool,
 }
 
 /// Closer than this counts as touching, m.
@@ -39,9 +42,11 @@ const TOUCH: f32 = 1e-3;
 /// A flier may go this deep into something, m: room for the solver's own softness.
 const ALLOWED: f32 = 1e-3;
 /// One that is deeper already (the solver is soft, and pushes it out again) may not go deeper by more than this in a step, m.
-const CREEP: f32 = 1e-4;
+const CREEP: f32 = 1e-5;
 /// Up to here, m; what starts deeper than this, such as in an overlap of the document, may only come out.
-const ALLOWED_AT_MOST: f32 = 4e-3;
+const ALLOWED_AT_MOST: f32 = 3e-3;
+/// Deeper than this it is squeezed, m.
+const SQUEEZED: f32 = 2e-3;
 /// Smallest step along a way, m.
 const STRIDE: f32 = 7.5e-4;
 /// Rounds in which fliers that stop each other are looked at again.
@@ -128,8 +133,9 @@ impl Physics {
                 if !std::mem::take(&mut due[index]) {
                     continue;
                 }
-                let (free, touching) = self.free_part(ways, &motions, index, round == 0);
-                ends[index].touching |= touching;
+                let (free, gap) = self.free_part(ways, &motions, index, round == 0);
+                ends[index].touching |= gap <= TOUCH;
+                ends[index].squeezed |= gap < -SQUEEZED;
                 if free < 1.0 {
                     motions[index].to = motions[index].at(free);
                     ends[index].stopped = true;
@@ -147,6 +153,7 @@ impl Physics {
                 end.touching = true;
                 if let Some(body) = self.world.bodies.get_mut(way.body.0) {
                     body.set_position(motion.to, true);
+                    self.moved.push(way.body);
                     self.changed = true;
                 }
             }
@@ -154,18 +161,31 @@ impl Physics {
         ends
     }
 
-    /// The part of a flier's way that is good, and whether it touches something at the end of the way.
-    fn free_part(&self, ways: &[Way], motions: &[Motion], index: usize, scenery: bool) -> (f32, bool) {
+    /// Whether a flier would touch anything at `pose`: the scene, and other fliers at the poses given with them.
+    pub fn touches_at(&self, body: BodyHandle, pose: &DPose3, others: &[(BodyHandle, DPose3)]) -> bool {
+        let rest = |pose: &DPose3| {
+            let pose = pose_in(pose);
+            Motion { from: pose, to: pose }
+        };
+        let way = |(body, from): &(BodyHandle, DPose3)| Way { body: *body, from: *from, neighbours: Vec::new() };
+        let mut ways: Vec<Way> = std::iter::once(&(body, *pose)).chain(others).map(way).collect();
+        ways[0].neighbours = (1..ways.len()).collect();
+        let motions: Vec<Motion> = ways.iter().map(|way| rest(&way.from)).collect();
+        self.free_part(&ways, &motions, 0, true).1 <= TOUCH
+    }
+
+    /// The part of a flier's way that is good, and the least distance from anything at its end.
+    fn free_part(&self, ways: &[Way], motions: &[Motion], index: usize, scenery: bool) -> (f32, f32) {
         let way = &ways[index];
         let dispatcher = self.world.narrow_phase.query_dispatcher();
-        let (mut free, mut touching) = (1.0_f32, false);
+        let (mut free, mut least) = (1.0_f32, f32::MAX);
         for (_, collider, local) in self.colliders_of(way.body) {
             let mover = Mover::new(collider, local, motions[index]);
             let area = mover.area();
             let mut look = |other: &Mover<'_>| {
-                let (part, touch) = free_part_of_pair(dispatcher, &mover, other);
+                let (part, gap) = free_part_of_pair(dispatcher, &mover, other);
                 free = free.min(part);
-                touching |= touch;
+                least = least.min(gap);
             };
             if scenery {
                 for (_, other) in self.world.query_pipeline().intersect_aabb_conservative(area) {
@@ -183,42 +203,49 @@ impl Physics {
                 }
             }
         }
-        (free, touching)
+        (free, least)
     }
 }
 
 /// As [`Physics::free_part`], for two colliders: conservative advancement with a smallest stride.
-fn free_part_of_pair(dispatcher: &dyn QueryDispatcher, a: &Mover<'_>, b: &Mover<'_>) -> (f32, bool) {
+fn free_part_of_pair(dispatcher: &dyn QueryDispatcher, a: &Mover<'_>, b: &Mover<'_>) -> (f32, f32) {
     let length = a.length + b.length;
     let distance = |s: f32, prediction: f32| {
-        let relative = a.at(s).inv_mul(&b.at(s));
         // A pair that the engine cannot measure cannot stop either of them.
-        dispatcher.contact(&relative, a.collider.shape(), b.collider.shape(), prediction).ok().flatten().map(|c| c.dist)
+        apart(dispatcher, (&a.at(s), a.collider.shape()), (&b.at(s), b.collider.shape()), prediction)
     };
-    let touch_at_end = |d: Option<f32>| d.is_some_and(|d| d <= TOUCH);
     let at_end = distance(1.0, TOUCH);
     // Too short a way to get through either of them: only where it ends counts.
     let thin = a.collider.shape().ccd_thickness();
     if length < thin / 2.0 && at_end.is_none_or(|d| d >= -ALLOWED) {
-        return (1.0, touch_at_end(at_end));
+        return (1.0, at_end.unwrap_or(f32::MAX));
     }
     let (mut s, mut good) = (0.0_f32, 0.0_f32);
     let mut allowed = ALLOWED;
-    let mut first = true;
+    let mut last = f32::MAX;
+    // By how much they were apart at the last look, at least, and how far they may have come since.
+    let mut known: Option<f32> = None;
     loop {
-        let Some(apart) = distance(s, length * (1.0 - s) + TOUCH) else { return (1.0, false) };
-        if first {
-            let depth = -apart;
+        let left = length * (1.0 - s) + TOUCH;
+        let gap = match (distance(s, left), known) {
+            (Some(gap), _) => gap,
+            // Out of reach. If they cannot have come that far apart, it is the measure that failed.
+            (None, Some(before)) if before < left - STRIDE => return (good, last),
+            (None, _) => return (1.0, f32::MAX),
+        };
+        if known.is_none() {
+            let depth = -gap;
             allowed = if depth > ALLOWED_AT_MOST { depth } else { (depth + CREEP).clamp(ALLOWED, ALLOWED_AT_MOST) };
-            first = false;
         }
-        if apart < -allowed {
-            return (good, true);
+        if gap < -allowed {
+            return (good, last.min(gap.max(-allowed)));
         }
-        good = s;
+        (good, last) = (s, gap);
         if s >= 1.0 {
-            return (1.0, apart <= TOUCH);
+            return (1.0, gap);
         }
-        s = (s + (apart.max(0.0) + STRIDE) / length.max(STRIDE)).min(1.0);
+        let next = (s + (gap.max(0.0) + STRIDE) / length.max(STRIDE)).min(1.0);
+        known = Some(gap + length * (next - s));
+        s = next;
     }
 }
