@@ -2,7 +2,6 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use super::call::parse_seconds;

@@ -84,6 +84,15 @@ impl Builtin {
         matches!(self, Self::SimLoadState | Self::SimReset | Self::SimPause | Self::SimResume | Self::SimStep)
     }
 
+    /// What it does to its robot, without the schemas of [`Builtin::endpoint`], which take their time.
+    pub fn endpoint_use(self) -> RobotUseOf {
+        match self {
+            Self::RobotGetState => (RobotUse::Read, DefaultRobot::Own),
+            Self::Connect => (RobotUse::Read, DefaultRobot::None),
+            _ => (RobotUse::None, DefaultRobot::None),
+        }
+    }
+
     /// Its entry for `help`.
     pub fn endpoint(self) -> Endpoint {
         let name = self.name();
@@ -140,6 +149,9 @@ impl Builtin {
         }
     }
 }
+
+/// What a command does to its robot, and which one it means when the request names none.
+pub type RobotUseOf = (RobotUse, DefaultRobot);
 
 /// `connect`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -337,8 +349,8 @@ pub struct PauseReply {
 /// `sim_step`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct StepRequest {
-    /// How many, at least 1.
-    pub ticks: Option<Value>,
+    /// How many, at least 1; 1 when left out.
+    pub ticks: Option<u64>,
 }
 
 /// Reply of `sim_step`.
@@ -397,9 +409,6 @@ pub struct PluginEntry {
     pub reason: Option<String>,
     /// The file.
     pub path: String,
-    /// The model that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
     /// Its commands.
     pub endpoints: Vec<String>,
     /// How long its start took, s.

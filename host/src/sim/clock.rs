@@ -74,26 +74,20 @@ impl Clock {
         self.pace
     }
 
-    /// Stops or continues. Steps that were still to run are dropped by a resume, since time runs anyway.
+    /// Stops or continues.
     pub fn set_paused(&mut self, paused: bool) {
         if self.paused != paused {
             self.paused = paused;
-            self.steps = 0;
             self.restart();
         }
     }
 
-    /// Lets `ticks` more run although paused.
-    pub fn add_steps(&mut self, ticks: u64) {
-        if self.steps == 0 {
+    /// How many ticks run from here although paused.
+    pub fn set_steps(&mut self, ticks: u64) {
+        if self.standing() && ticks > 0 {
             self.restart();
         }
-        self.steps = self.steps.saturating_add(ticks);
-    }
-
-    /// Takes back steps that were added and have not run.
-    pub fn drop_steps(&mut self, ticks: u64) {
-        self.steps = self.steps.saturating_sub(ticks);
+        self.steps = ticks;
     }
 
     /// Simulated seconds per wall second, measured over about the last second.
@@ -182,7 +176,7 @@ mod tests {
         let mut clock = Clock::new(0.01, Pace::Fast, true);
         let now = Instant::now();
         assert_eq!(clock.due(now), Due::Never);
-        clock.add_steps(2);
+        clock.set_steps(2);
         assert!(clock.paused() && !clock.standing());
         clock.tick_starts(now);
         assert_eq!(clock.due(now), Due::Now);
