@@ -338,7 +338,7 @@ pub struct World {
     pub struct_size: u32,
     /// 1 while the simulation is paused.
     pub paused: u32,
-    /// Ticks since the start or the last reset: the one that runs now, or the next one.
+    /// Ticks done since the start or the last reset. In `after_physics` and `on_response` the present one counts.
     pub tick: u64,
     /// `tick` times `dt`, s.
     pub time: f64,

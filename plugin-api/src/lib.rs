@@ -96,6 +96,7 @@ pub use config::{Config, Element, ModelRef, WorldRef};
 pub use entity::{EntityId, Kind};
 pub use error::Error;
 pub use host::{Host, Level};
+pub use message::parse_request;
 pub use manifest::{DefaultRobot, Endpoint, Manifest, Parameter, RobotUse, Topic, schema_of};
 pub use plugin::{Operation, Plugin};
 pub use raw::{Message, World};

@@ -48,12 +48,7 @@ impl Message {
     /// # Errors
     /// An `err` response: one sentence with the command, the field and the offending value.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Response> {
-        serde_json::from_slice(self.json()).or_else(|_| {
-            // Again, slower, for the way to what is wrong.
-            let mut deserializer = serde_json::Deserializer::from_slice(self.json());
-            serde_path_to_error::deserialize(&mut deserializer)
-                .map_err(|error| Response::err(parse_error(self.cmd(), &error)))
-        })
+        parse_request(self.cmd(), self.json()).map_err(Response::err)
     }
 
     /// The request as a JSON value; null when it is no JSON.
@@ -72,6 +67,18 @@ impl fmt::Debug for Message {
             .field("json", &String::from_utf8_lossy(self.json()))
             .finish()
     }
+}
+
+/// A request's JSON as a type with the fields that the command `cmd` knows.
+///
+/// # Errors
+/// One sentence with the command, the field and the offending value.
+pub fn parse_request<'a, T: Deserialize<'a>>(cmd: &str, json: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(json).or_else(|_| {
+        // Again, slower, for the way to what is wrong.
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))
+    })
 }
 
 /// A value longer than this is cut in an error: a client sees what it sent, not all of it.

@@ -1,0 +1,111 @@
+//! SDF: text to spanned tree to typed model with resolved poses, and everything that is wrong on the way.
+//!
+//! [`load`] reads a file and all that it includes. It never stops at the first error: what could be read is
+//! in [`Loaded::root`], and [`Loaded::diagnostics`] says what could not. A caller that wants to run the world asks
+//! [`Loaded::has_errors`] first.
+#![forbid(unsafe_code)]
+
+mod convert;
+mod diagnostic;
+mod edit;
+mod frames;
+pub mod inertia;
+pub mod mesh;
+mod options;
+mod parse;
+mod read;
+pub mod report;
+mod schema;
+mod source;
+mod tree;
+mod typed;
+mod uri;
+mod value;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use diagnostic::{Code, Diagnostic, Severity, nearest};
+pub use options::{Limits, LoadOptions, MODEL_PATH_VARIABLES};
+pub use parse::{XmlLimits, parse};
+pub use source::{Source, Span};
+pub use tree::{Attribute, Document, Node, NodeId};
+pub use typed::*;
+pub use uri::{Lookup, candidates};
+pub use value::{roll_pitch_yaw, rotation};
+
+/// What loading a file gave.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The typed model, poses resolved.
+    pub root: Root,
+    /// Every file that was read, the main one first.
+    pub documents: Vec<Arc<Document>>,
+    /// What is wrong, in the order of the main file's reading.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Loaded {
+    /// Whether there is an error: the file must not be run then.
+    pub fn has_errors(&self) -> bool {
+        self.errors().next().is_some()
+    }
+
+    /// The errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Error)
+    }
+
+    /// The warnings.
+    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Warning)
+    }
+
+    /// The file's first world; for a file that is a model, light or actor, a world of the format's defaults around it.
+    pub fn into_world(self) -> Option<World> {
+        let Root { worlds, model, light, actor, .. } = self.root;
+        if let Some(world) = worlds.into_iter().next() {
+            return Some(world);
+        }
+        let span = match (&model, &light, &actor) {
+            (Some(model), _, _) => model.span.clone(),
+            (_, Some(light), _) => light.span.clone(),
+            (_, _, Some(actor)) => actor.span.clone(),
+            _ => return None,
+        };
+        let mut world = World::empty("default", span);
+        world.models.extend(model);
+        world.lights.extend(light);
+        world.actors.extend(actor);
+        Some(world)
+    }
+}
+
+/// Loads the file at `path`.
+pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
+    finish(read::Reader::new(options).read_file(path))
+}
+
+/// Loads a text as if it were the file at the path of `source`: relative names in it are looked up beside that.
+pub fn load_source(source: &Arc<Source>, options: &LoadOptions) -> Loaded {
+    finish(read::Reader::new(options).read_text(source))
+}
+
+fn finish(reading: read::Reading) -> Loaded {
+    let read::Reading { mut root, documents, mut findings } = reading;
+    for diagnostic in frames::resolve(&mut root) {
+        findings.add(diagnostic);
+    }
+    for diagnostic in inertia::resolve(&mut root) {
+        findings.add(diagnostic);
+    }
+    let mut diagnostics = findings.into_list();
+    for diagnostic in diagnostics.iter_mut().filter(|d| d.element_path.is_empty()) {
+        if let Some(span) = &diagnostic.span
+            && let Some(document) = documents.iter().find(|d| Arc::ptr_eq(d.source(), span.source()))
+        {
+            diagnostic.element_path = document.at(span.range().start).map(|n| n.path()).unwrap_or_default();
+        }
+    }
+    Loaded { root, documents, diagnostics }
+}

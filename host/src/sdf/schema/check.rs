@@ -1,0 +1,245 @@
+//! A document held against the descriptions: names, counts and the form of every value, once per file.
+
+use super::{Count, ElementRule, Schema, ValueType};
+use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::tree::{Attribute, Node};
+use crate::sdf::value::{self, RotationFormat};
+
+/// What is wrong with the elements below `root`, which the definition `definition` describes.
+pub fn check(root: Node<'_>, definition: &str) -> Vec<Diagnostic> {
+    let schema = Schema::get();
+    let mut check = Check { schema, found: Vec::new() };
+    if let Some(rule) = schema.definition(definition) {
+        check.element(root, rule);
+    }
+    check.found
+}
+
+/// The rule that an element of a document falls under.
+pub fn rule_of(node: Node<'_>) -> Option<usize> {
+    let schema = Schema::get();
+    match node.parent() {
+        None => schema.definition("root"),
+        Some(parent) => schema.child(rule_of(parent)?, node.name()).map(|rule| rule.element),
+    }
+}
+
+/// The most findings about the form of one file.
+const MAX_FINDINGS: usize = 1000;
+
+struct Check {
+    schema: &'static Schema,
+    found: Vec<Diagnostic>,
+}
+
+/// Whether a name belongs to somebody else than SDF: other readers skip it, and so do we.
+fn foreign(name: &str) -> bool {
+    name.contains(':') || name == "xmlns"
+}
+
+impl Check {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+
+    /// Whether more was found than anybody reads. The rest is not looked at: each finding costs a search for what
+    /// may have been meant.
+    fn is_full(&self) -> bool {
+        self.found.len() >= MAX_FINDINGS
+    }
+
+    fn element(&mut self, node: Node<'_>, index: usize) {
+        if self.is_full() {
+            return;
+        }
+        let rule = self.schema.element(index);
+        self.attributes(node, rule);
+        self.value(node, rule);
+        if rule.open {
+            return;
+        }
+        self.children(node, index);
+        self.missing(node, rule);
+    }
+
+    fn children(&mut self, node: Node<'_>, index: usize) {
+        // The rule of the child before: elements of one kind mostly stand together.
+        let mut seen: Vec<&'static str> = Vec::new();
+        for child in node.children() {
+            let name = child.name();
+            let Some(rule) = self.schema.child(index, name) else {
+                if !foreign(name) && !self.is_full() {
+                    self.unknown(child, node, index);
+                }
+                continue;
+            };
+            match rule.count {
+                Count::One | Count::Optional => {
+                    let name = self.schema.element(rule.element).name;
+                    if seen.contains(&name) {
+                        self.repeated(child, node);
+                    } else {
+                        seen.push(name);
+                    }
+                }
+                Count::Deprecated => {
+                    let message = format!("<{name}> in <{}> is deprecated", node.name());
+                    self.report(
+                        Diagnostic::warning(Code::ElementDeprecated, message).at(child.tag()).path(child.path()),
+                    );
+                }
+                Count::Some | Count::Any => {}
+            }
+            self.element(child, rule.element);
+        }
+    }
+
+    fn unknown(&mut self, child: Node<'_>, parent: Node<'_>, index: usize) {
+        let name = child.name();
+        let near = nearest(name, self.schema.child_names(index));
+        let help = match near {
+            Some(near) => format!("did you mean <{near}>?"),
+            None if self.schema.knows(name) => format!("<{name}> is an element of SDF, but not in <{}>", parent.name()),
+            None => "an element of your own needs a namespace prefix, such as <my:name>".to_owned(),
+        };
+        let message = format!("unknown element <{name}> in <{}>", parent.name());
+        self.report(Diagnostic::warning(Code::ElementUnknown, message).at(child.tag()).path(child.path()).help(help));
+    }
+
+    fn repeated(&mut self, child: Node<'_>, parent: Node<'_>) {
+        let message = format!("a second <{}> in <{}>: only the first one counts", child.name(), parent.name());
+        self.report(Diagnostic::warning(Code::ElementRepeated, message).at(child.tag()).path(child.path()));
+    }
+
+    /// Elements that the format wants and that have no sensible default.
+    fn missing(&mut self, node: Node<'_>, rule: &ElementRule) {
+        // A joint must say what it joins; elsewhere the format's defaults stand in, as its readers do it.
+        if rule.name != "joint" || node.attribute_value("type") == Some("ball") || rule.children.is_empty() {
+            return;
+        }
+        for child in &rule.children {
+            let wanted = self.schema.element(child.element).name;
+            if matches!(child.count, Count::One | Count::Some) && node.child(wanted).is_none() {
+                let message = format!("<{wanted}> is missing in <{}>", node.name());
+                self.report(
+                    Diagnostic::error(Code::ElementMissing, message)
+                        .at(node.tag())
+                        .path(node.path())
+                        .help(format!("add <{wanted}>NAME</{wanted}>")),
+                );
+            }
+        }
+    }
+
+    fn attributes(&mut self, node: Node<'_>, rule: &ElementRule) {
+        for attribute in node.attributes() {
+            let name = attribute.name();
+            match rule.attributes.iter().find(|r| r.name == name) {
+                Some(known) => self.attribute(node, attribute, known.value),
+                None if foreign(name) || rule.open => {}
+                None => {
+                    let near = nearest(name, rule.attributes.iter().map(|r| r.name));
+                    let message = format!("unknown attribute {name} on <{}>", node.name());
+                    self.report(
+                        Diagnostic::warning(Code::AttributeUnknown, message)
+                            .at(attribute.span())
+                            .path(node.path())
+                            .help_if(near.map(|near| format!("did you mean {near}?"))),
+                    );
+                }
+            }
+        }
+        for wanted in rule.attributes.iter().filter(|r| r.required) {
+            // A light's and a physics profile's type have a default that everybody relies on.
+            let defaulted = matches!((rule.name, wanted.name), ("sdf" | "plugin", _));
+            if !defaulted && node.attribute(wanted.name).is_none() {
+                let message = format!("<{}> has no attribute {}", node.name(), wanted.name);
+                self.report(
+                    Diagnostic::error(Code::AttributeMissing, message).at(node.tag()).path(node.path()).help(format!(
+                        "write <{} {}=\"…\">",
+                        node.name(),
+                        wanted.name
+                    )),
+                );
+            }
+        }
+    }
+
+    fn attribute(&mut self, node: Node<'_>, attribute: Attribute<'_>, kind: ValueType) {
+        let text = attribute.value();
+        if text.is_empty() && kind != ValueType::Text {
+            return;
+        }
+        if let Err(wrong) = form(text, kind, RotationFormat::Radians) {
+            let message = format!("{} of <{}>: {wrong}", attribute.name(), node.name());
+            self.report(
+                Diagnostic::error(Code::AttributeInvalid, message)
+                    .at(attribute.value_span())
+                    .path(node.path())
+                    .help(format!("{} is {}", attribute.name(), kind.expected())),
+            );
+        }
+    }
+
+    fn value(&mut self, node: Node<'_>, rule: &ElementRule) {
+        let Some(kind) = rule.value else { return };
+        let text = node.text();
+        // An empty element stands for its default.
+        if text.is_empty() || kind == ValueType::Text {
+            return;
+        }
+        let wrong = match form(text, kind, rotation_format(node)) {
+            Ok(number) => match (&rule.range, number) {
+                (Some(range), Some(number)) if !range.contains(&number) => {
+                    let (least, most) = (range.start(), range.end());
+                    format!("{number} is not between {least} and {most}")
+                }
+                _ => return,
+            },
+            Err(wrong) => wrong,
+        };
+        let message = format!("<{}>: {wrong}", node.name());
+        self.report(
+            Diagnostic::error(Code::ElementInvalid, message).at(node.value_span()).path(node.path()).help(format!(
+                "<{}> holds {}",
+                node.name(),
+                expected(node, kind)
+            )),
+        );
+    }
+}
+
+fn expected(node: Node<'_>, kind: ValueType) -> &'static str {
+    match (kind, rotation_format(node)) {
+        (ValueType::Pose, RotationFormat::Quaternion) => "seven numbers \"x y z qx qy qz qw\" (m)",
+        (ValueType::Pose, RotationFormat::Degrees) => "six numbers \"x y z roll pitch yaw\" (m, degrees)",
+        _ => kind.expected(),
+    }
+}
+
+/// How a pose element writes its rotation.
+pub fn rotation_format(node: Node<'_>) -> RotationFormat {
+    if node.attribute_value("rotation_format") == Some("quat_xyzw") {
+        RotationFormat::Quaternion
+    } else if node.attribute_value("degrees").is_some_and(|v| value::boolean(v) == Ok(true)) {
+        RotationFormat::Degrees
+    } else {
+        RotationFormat::Radians
+    }
+}
+
+/// Whether a text has the form of its kind; the number where it is one.
+fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Option<f64>, String> {
+    match kind {
+        ValueType::Text => Ok(None),
+        ValueType::Bool => value::boolean(text).map(|_| None),
+        ValueType::Int => value::integer(text).map(|n| Some(n as f64)),
+        ValueType::Unsigned => value::unsigned(text).map(|n| Some(n as f64)),
+        ValueType::Number => value::number(text).map(Some),
+        ValueType::Vector2 => value::numbers::<2>(text).map(|_| None),
+        ValueType::Vector3 => value::vector(text).map(|_| None),
+        ValueType::Color => value::color(text).map(|_| None),
+        ValueType::Pose => value::pose(text, rotation).map(|_| None),
+        ValueType::Time => value::time(text).map(|_| None),
+    }
+}
