@@ -18,6 +18,7 @@ use crate::physics::{
     PhysicsOptions, Shape, Threads,
 };
 
+mod from_sdf;
 mod groups;
 
 use groups::Groups;
