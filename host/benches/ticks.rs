@@ -3,7 +3,12 @@
 //!
 //! Each pair is measured in turns, so that what else the machine does falls on both. `cargo bench --bench ticks`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a bench prints, and may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench prints, and may fail loudly"
+)]
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -66,7 +71,8 @@ struct Pair {
 }
 
 fn pairs() -> Vec<Pair> {
-    let mut pairs = vec![Pair { name: "nothing".into(), text: sdf_text::ground(), raw: raw::Raw::stacks(0, 0.001), subticks: 17 }];
+    let mut pairs =
+        vec![Pair { name: "nothing".into(), text: sdf_text::ground(), raw: raw::Raw::stacks(0, 0.001), subticks: 17 }];
     for count in [1, 10, 100, 1000, 10_000] {
         let (text, raw) = (sdf_text::uavs(count), raw::Raw::uavs(count, 0.004));
         pairs.push(Pair { name: format!("uav_{count}"), text, raw, subticks: 5 });
