@@ -70,6 +70,11 @@ impl Host {
         &self.process
     }
 
+    /// The process alone: its end is the caller's matter then.
+    pub fn into_process(self) -> Process {
+        self.process
+    }
+
     /// Sends it a signal.
     pub fn signal(&mut self, signal: Signal) {
         self.process.signal(signal);

@@ -17,10 +17,14 @@
 
 mod build;
 mod client;
+mod compile;
 mod host;
 mod process;
+mod scratch;
 
 pub use build::{bin_dir, plugin, program, workspace, world};
 pub use client::{Client, PATIENCE};
+pub use compile::{compile, compile_as};
 pub use host::Host;
 pub use process::{Exit, Process, Signal, tickworks};
+pub use scratch::{Scratch, connect_soon, free_addr, stress};
