@@ -41,7 +41,7 @@ pub struct Loaded {
     pub root: Root,
     /// Every file that was read, the main one first.
     pub documents: Vec<Arc<Document>>,
-    /// What is wrong, in the order of the main file's reading.
+    /// What is wrong, file by file, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -107,5 +107,11 @@ fn finish(reading: read::Reading) -> Loaded {
             diagnostic.element_path = document.at(span.range().start).map(|n| n.path()).unwrap_or_default();
         }
     }
+    let place = |diagnostic: &Diagnostic| {
+        let span = diagnostic.span.as_ref()?;
+        let file = documents.iter().position(|d| Arc::ptr_eq(d.source(), span.source()));
+        Some((file.unwrap_or(usize::MAX), span.range().start))
+    };
+    diagnostics.sort_by_cached_key(place);
     Loaded { root, documents, diagnostics }
 }

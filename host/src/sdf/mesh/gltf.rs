@@ -111,7 +111,7 @@ impl Reader {
                 None => (0..vertices.len() as u32).collect(),
             };
             part.vertices.extend(vertices.iter().map(|v| transform.transform_point3(*v)));
-            let shifted = |i: u32| i.checked_add(first).unwrap_or(u32::MAX);
+            let shifted = |i: u32| i.saturating_add(first);
             let indices: Vec<u32> = indices.into_iter().map(shifted).collect();
             assemble(primitive.mode(), &indices, &mut part.triangles);
         }

@@ -201,11 +201,21 @@ impl Check {
         let message = format!("<{}>: {wrong}", node.name());
         self.report(
             Diagnostic::error(Code::ElementInvalid, message).at(node.value_span()).path(node.path()).help(format!(
-                "<{}> holds {}",
+                "<{}> holds {}{}",
                 node.name(),
-                expected(node, kind)
+                expected(node, kind),
+                bounds(rule)
             )),
         );
+    }
+}
+
+/// The bounds of a number, for a sentence.
+fn bounds(rule: &ElementRule) -> String {
+    match rule.range.as_ref().map(|r| (*r.start(), *r.end())) {
+        Some((least, most)) if most.is_finite() => format!(" from {least} to {most}"),
+        Some((least, _)) => format!(" from {least}"),
+        None => String::new(),
     }
 }
 
