@@ -1,1 +1,11 @@
+//! Tickworks: a headless robot-simulation host, as a library.
+//!
+//! A folder is one stage of the way that data takes, and arrows point one way:
+//! [`cli`] -> [`sim`] -> {[`net`], [`plugin`], [`world`]} -> {[`physics`], [`sdf`]}.
+
+pub mod cli;
+pub mod net;
+pub mod physics;
+pub mod plugin;
 pub mod sdf;
+mod suggest;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The program `tickworks`.
+
+fn main() -> std::process::ExitCode {
+    tickworks::cli::main()
+}

@@ -338,7 +338,7 @@ pub struct World {
     pub struct_size: u32,
     /// 1 while the simulation is paused.
     pub paused: u32,
-    /// Ticks since the start or the last reset: the one that runs now, or the next one.
+    /// Ticks done since the start or the last reset. In `after_physics` and `on_response` the present one counts.
     pub tick: u64,
     /// `tick` times `dt`, s.
     pub time: f64,
@@ -428,7 +428,8 @@ pub struct PluginTable {
     /// `[sim-thread]` Ends an instance; join your threads first. Also called on an instance that failed. Called exactly once.
     pub destroy: Option<unsafe extern "C" fn(instance: *mut c_void)>,
     /// `[sim-thread]` *optional* Once, when every plugin has started and the world is loaded, before the first tick.
-    pub on_all_started: Option<unsafe extern "C" fn(instance: *mut c_void, world: *const World, sink: *const Sink) -> i32>,
+    pub on_all_started:
+        Option<unsafe extern "C" fn(instance: *mut c_void, world: *const World, sink: *const Sink) -> i32>,
     /// `[sim-thread]` *optional* The world has been reset. On failure: `out::TEXT`.
     pub on_reset: Option<unsafe extern "C" fn(instance: *mut c_void, world: *const World, sink: *const Sink) -> i32>,
     /// `[sim-thread]` Answers a message: `out::OK`, `out::ERR`, or `out::COMMANDS` (then `on_response` makes the reply).

@@ -1,0 +1,92 @@
+//! `tickworks check`: what is wrong with a file, where, and what would be right.
+
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{Done, FAILED};
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::sim::check_build;
+
+/// Read SDF files and say exactly what is wrong with them; the exit status is 1 when something is
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print one JSON document for each file: errors, warnings, and what was read
+    #[arg(long)]
+    json: bool,
+    /// Take warnings for errors
+    #[arg(long)]
+    strict: bool,
+    /// A directory in which model://NAME is looked up, before TICKWORKS_MODEL_PATH and the other simulators' variables
+    #[arg(long = "model-path", value_name = "DIR", num_args = 1..)]
+    model_paths: Vec<PathBuf>,
+}
+
+impl Check {
+    /// Reads and prints.
+    #[expect(clippy::print_stdout, reason = "the findings are what this command is for")]
+    pub fn execute(self) -> Done {
+        let options = LoadOptions::from_environment(self.model_paths.clone());
+        let mut wrong = false;
+        for file in &self.files {
+            let loaded = sdf::load(file, &options);
+            // What only shows when a world is built from it, such as a robot without its wheels.
+            let built = if loaded.has_errors() { Vec::new() } else { check_build(&loaded) };
+            let count = |errors: bool| {
+                loaded.diagnostics.iter().chain(&built).filter(|finding| is_error(finding) == errors).count()
+            };
+            let (errors, warnings) = (count(true), count(false));
+            wrong |= errors > 0 || (self.strict && warnings > 0);
+            if self.json {
+                println!("{:#}", document(&loaded, &built));
+            } else {
+                for finding in loaded.diagnostics.iter().chain(&built) {
+                    print!("{}", finding.render());
+                    println!();
+                }
+                println!("{}: {}", file.display(), summary(file, &loaded, errors, warnings));
+            }
+        }
+        Ok(if wrong { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    }
+}
+
+fn is_error(finding: &Diagnostic) -> bool {
+    finding.severity == sdf::Severity::Error
+}
+
+fn document(loaded: &Loaded, built: &[Diagnostic]) -> Value {
+    let mut document = sdf::report::json(loaded);
+    for finding in built {
+        let list = if is_error(finding) { "errors" } else { "warnings" };
+        if let Some(list) = document[list].as_array_mut() {
+            list.push(finding.to_json());
+        }
+    }
+    document["built"] = json!(!loaded.has_errors());
+    document
+}
+
+fn summary(file: &Path, loaded: &Loaded, errors: usize, warnings: usize) -> String {
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let found = match (errors, warnings) {
+        (0, 0) => "all right".to_owned(),
+        (0, warnings) => plural(warnings, "warning"),
+        (errors, 0) => plural(errors, "error"),
+        (errors, warnings) => format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+    };
+    match loaded.root.worlds.first() {
+        Some(world) => {
+            let mut models = 0;
+            world.models.iter().for_each(|model| model.walk(&mut |_| models += 1));
+            format!("{found} (world '{}', {})", world.name, plural(models, "model"))
+        }
+        None if loaded.root.model.is_some() => format!("{found} (a model)"),
+        None if errors == 0 => format!("{found} ({} holds no world)", file.display()),
+        None => found,
+    }
+}

@@ -1,0 +1,74 @@
+//! The command line: parses, calls the library, prints. What a command does is elsewhere.
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+mod call;
+mod check;
+mod logging;
+mod plugin;
+mod progress;
+mod run;
+mod signals;
+
+/// A headless robot-simulation host: SDF worlds, plugins through a C ABI, repeatable ticks, one TCP port.
+#[derive(Parser, Debug)]
+#[command(name = "tickworks", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a world with plugins, and serve clients on a TCP port
+    Run(run::Run),
+    /// Read an SDF file and say exactly what is wrong with it
+    Check(check::Check),
+    /// Look at plugins without running a world
+    #[command(subcommand)]
+    Plugin(plugin::Plugin),
+    /// Send one request to a running host and print the reply: a client for scripts
+    Call(call::Call),
+}
+
+/// Exit status of a run that did not do what it was asked for; clap's own, for a wrong command line, is 2.
+const FAILED: u8 = 1;
+
+/// The program `tickworks`, from its command line to its exit status.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start();
+    let done = match cli.command {
+        Command::Run(run) => run.execute(),
+        Command::Check(check) => check.execute(),
+        Command::Plugin(plugin) => plugin.execute(),
+        Command::Call(call) => call.execute(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(text) => {
+            eprintln!("tickworks: {text}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// What a subcommand comes to: an exit status, or why it could not do its work.
+type Done = Result<ExitCode, String>;
+
+/// The token in a file: its text without white space around it.
+fn read_token(file: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("--token-file {}: {error}", file.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Ends the process without running anything of the plugins that are still mapped.
+fn exit(status: u8) -> ! {
+    // Nothing is lost when these fail: there is nobody left to tell.
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stderr().flush();
+    signal_hook::low_level::exit(i32::from(status))
+}

@@ -1,0 +1,158 @@
+//! `tickworks run`: a world, plugins, one port.
+
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::call::parse_seconds;
+use super::progress::Progress;
+use super::{Done, FAILED, signals};
+use crate::net::{self, NetOptions, Token};
+use crate::sim::{self, Options, Pace, Stop};
+
+/// Run a world with plugins, and serve clients on a TCP port
+#[derive(Args, Debug)]
+#[command(after_help = "The run ends with status 0 on SIGINT, SIGTERM or after --ticks; with status 1 when the world, a \
+plugin or the port does not work, and says why.")]
+pub struct Run {
+    /// The world, an SDF file
+    world: PathBuf,
+    /// Plugins, weakest first: names that are looked up in the plugin directories, or paths
+    #[arg(long, value_name = "NAME|PATH", num_args = 0.., default_values_t = [String::from("manual_move")])]
+    plugins: Vec<String>,
+    /// A directory to look for plugins in, before TICKWORKS_PLUGIN_PATH, the program's own directory and the user's
+    #[arg(long = "plugin-dir", value_name = "DIR")]
+    plugin_dirs: Vec<PathBuf>,
+    /// A directory in which model://NAME is looked up, before TICKWORKS_MODEL_PATH and the other simulators' variables
+    #[arg(long = "model-path", value_name = "DIR")]
+    model_paths: Vec<PathBuf>,
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:42069")]
+    listen: String,
+    /// Ticks a second of simulated time (the control loop), Hz
+    #[arg(long, value_name = "HZ", default_value = "60", value_parser = parse_rate)]
+    rate: f64,
+    /// Simulated seconds per wall second [default: the world's, else 1]
+    #[arg(long, value_name = "FACTOR", value_parser = parse_factor, conflicts_with = "fast")]
+    real_time_factor: Option<f64>,
+    /// Tick as fast as possible
+    #[arg(long)]
+    fast: bool,
+    /// Seed of every random number
+    #[arg(long, value_name = "N", default_value = "0")]
+    seed: u64,
+    /// End after so many ticks
+    #[arg(long, value_name = "N")]
+    ticks: Option<u64>,
+    /// Start with simulated time standing
+    #[arg(long)]
+    paused: bool,
+    /// Run without plugins that cannot be loaded or do not start
+    #[arg(long)]
+    keep_going: bool,
+    /// How long the start of a plugin may take, s
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    plugin_start_timeout: Duration,
+    /// Threads for physics; the result is the same with any number [default: as many as pay off]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// What clients may do.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clients")]
+struct Limits {
+    /// A file with a token that each connection must give first (auth)
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Connections at the same time
+    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_connections)]
+    max_connections: usize,
+    /// Longest request, bytes
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_frame)]
+    max_frame: usize,
+    /// Requests of one connection that a tick takes, and that may wait for replies
+    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_outstanding_requests)]
+    max_outstanding_requests: usize,
+    /// Unanswered requests and unread replies of one connection, bytes, beyond which it is not read
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_outstanding_bytes)]
+    max_outstanding_bytes: usize,
+    /// How long a connection beyond that may read nothing before it is closed, s
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    drain_timeout: Duration,
+}
+
+impl Run {
+    /// Runs until the end, whoever asks for it.
+    pub fn execute(self) -> Done {
+        let options = self.options()?;
+        let stop = Stop::new();
+        signals::watch(stop.clone())?;
+        let ended = sim::run(&options, &stop, &mut Progress::new());
+        // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
+        let status = match ended {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("{error}");
+                FAILED
+            }
+        };
+        super::exit(status)
+    }
+
+    fn options(&self) -> Result<Options, String> {
+        let listen =
+            net::resolve(&self.listen).map_err(|error| format!("--listen {}: {error}", self.listen))?;
+        let token = match &self.limits.token_file {
+            None => None,
+            Some(file) => Some(
+                Token::new(super::read_token(file)?).map_err(|error| format!("--token-file {}: {error}", file.display()))?,
+            ),
+        };
+        let mut net = NetOptions::new(listen);
+        net.token = token;
+        net.max_connections = self.limits.max_connections;
+        net.max_frame = self.limits.max_frame;
+        net.max_outstanding_requests = self.limits.max_outstanding_requests;
+        net.max_outstanding_bytes = self.limits.max_outstanding_bytes;
+        net.drain_timeout = self.limits.drain_timeout;
+        let pace = match (self.fast, self.real_time_factor) {
+            (true, _) => Some(Pace::Fast),
+            (false, Some(factor)) => Some(Pace::RealTime(factor)),
+            (false, None) => None,
+        };
+        Ok(Options {
+            world: self.world.clone(),
+            model_paths: self.model_paths.clone(),
+            plugins: self.plugins.clone(),
+            plugin_dirs: self.plugin_dirs.clone(),
+            net,
+            rate: self.rate,
+            pace,
+            seed: self.seed,
+            ticks: self.ticks,
+            paused: self.paused,
+            keep_going: self.keep_going,
+            plugin_start_timeout: self.plugin_start_timeout,
+            threads: self.threads.map(usize::from),
+        })
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    number_within(text, 0.1, 100_000.0, "Hz")
+}
+
+fn parse_factor(text: &str) -> Result<f64, String> {
+    number_within(text, 0.001, 1000.0, "simulated seconds per wall second (for as fast as possible: --fast)")
+}
+
+fn number_within(text: &str, low: f64, high: f64, unit: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    if !(low..=high).contains(&number) {
+        return Err(format!("{text} is out of range: {low} to {high} {unit}"));
+    }
+    Ok(number)
+}

@@ -1,0 +1,111 @@
+//! Binding the port and accepting connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Token};
+use socket2::{SockRef, TcpKeepalive};
+
+use super::connection::{Connection, Gate};
+use super::message::{SessionId, ToSim};
+use super::server::Server;
+
+/// Connections beyond the limit that are told so at the same time. Further ones are closed without a word.
+const TURNED_AWAY: usize = 16;
+
+/// How long to wait before accepting again, when there was no file descriptor left for it.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// After so much silence the other machine is asked whether it is there. A client that crashed says so itself; this is
+/// for machines and networks that went away, whose sessions would keep their robots for ever.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Binds a listening socket.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program, perhaps another host, uses this port: stop it, or listen on another one"
+            }
+            io::ErrorKind::PermissionDenied => "this port needs privileges: listen on one above 1023",
+            io::ErrorKind::AddrNotAvailable => "this machine has no such address: listen on one of its own",
+            _ => return io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")),
+        };
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
+    })
+}
+
+impl Server {
+    /// Accepts all connections that wait.
+    pub fn accept(&mut self) {
+        if self.accept_again.is_some_and(|time| time <= self.now) {
+            self.accept_again = None;
+            self.acceptable = true;
+        }
+        // While the simulation takes nothing, clients that come and go would pile up as news for it.
+        while self.acceptable && self.sim_has_room() {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    if let Err(error) = self.admit(stream, peer) {
+                        tracing::warn!("the connection from {peer} is dropped: {error}");
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.acceptable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The client gave up before it was accepted; the next one may be there.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                // No descriptors or no memory: the client stays in the queue, and there will be no further report.
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}; trying again");
+                    self.acceptable = false;
+                    self.accept_again = Some(self.now + ACCEPT_PAUSE);
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, mut stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
+        let connected = self.connections.len() - self.free.len();
+        let limit = self.options.max_connections;
+        if connected >= limit + TURNED_AWAY {
+            tracing::warn!("the connection from {peer} is closed: {limit} are open, which is the limit");
+            return Ok(());
+        }
+        let gate = match &self.options.token {
+            _ if connected >= limit => Gate::TurnedAway,
+            Some(_) => Gate::NeedsToken,
+            None => Gate::Open,
+        };
+
+        // A reply is sent whole; waiting for more of it only delays it.
+        stream.set_nodelay(true)?;
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_INTERVAL);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        let key = self.free.last().copied().unwrap_or(self.connections.len());
+        self.poll.registry().register(&mut stream, Token(key), Interest::READABLE | Interest::WRITABLE)?;
+
+        self.last_session += 1;
+        let session = SessionId(self.last_session);
+        let mut connection = Box::new(Connection::new(session, peer, stream, gate));
+        if gate == Gate::Open {
+            self.tell_sim(ToSim::Opened { session, peer });
+        } else {
+            let deadline = self.now + self.options.first_request_timeout;
+            connection.gate_deadline = Some(deadline);
+            self.arm(key, &mut connection, Some(deadline));
+        }
+        self.sessions.insert(session, key);
+        if self.free.pop().is_some() {
+            self.connections[key] = Some(connection);
+        } else {
+            self.connections.push(Some(connection));
+        }
+        tracing::debug!("session {session}: connected from {peer}");
+        self.enqueue(key);
+        Ok(())
+    }
+}

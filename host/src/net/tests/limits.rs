@@ -1,0 +1,122 @@
+//! What happens at each limit.
+
+use super::*;
+
+#[test]
+fn a_frame_over_the_limit_is_answered_and_closed_after_what_came_before() {
+    let (host, inbox) = Host::without_sim(NetOptions { max_frame: 1000, ..options() });
+    let mut text = host.connect();
+    text.send("{\"cmd\":\"a\"}\n");
+    let (session, slot, _) = request(&inbox);
+    // More than fits into the buffers of the sockets, so that it is still being sent when the answer is ready.
+    let sender = text.stream.get_ref().try_clone().unwrap();
+    let long = std::thread::spawn(move || {
+        let _ = (&sender).write_all(&vec![b'x'; 16 << 20]);
+    });
+    // The reply to the request before it is still owed.
+    let mut other = host.connect();
+    other.send("{\"cmd\":\"sync\"}\n");
+    let (synced, synced_slot, _) = request(&inbox);
+    host.handle.reply(synced, synced_slot, Body::status("sync"));
+    host.handle.reply(session, slot, Body::status("a"));
+    host.handle.flush();
+    assert_eq!(other.json()["status"], "sync");
+    assert_eq!(text.json()["status"], "a");
+    assert!(text.error().contains("limit of 1000 bytes"));
+    assert!(text.rest().is_empty());
+    drop(text);
+    long.join().unwrap();
+
+    let mut binary = host.connect();
+    binary.send([0, 0, 3, 0xe9]);
+    let reply = binary.msgpack();
+    assert!(reply["error"].as_str().unwrap().contains("1001 bytes, over the limit of 1000"), "{reply}");
+    assert!(binary.rest().is_empty());
+}
+
+#[test]
+fn a_frame_that_ends_early_is_told() {
+    let host = Host::echo();
+    let mut client = host.connect();
+    let mut bytes = frame(&map(&[("cmd", "a".into())]));
+    bytes.extend([0, 0, 0, 9, 0x81]);
+    client.send(bytes);
+    client.end();
+    assert_eq!(client.msgpack()["echo"]["cmd"].as_str(), Some("a"));
+    let reply = client.msgpack();
+    assert!(reply["error"].as_str().unwrap().contains("5 bytes had arrived"), "{reply}");
+    assert!(client.rest().is_empty());
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let host = Host::start(NetOptions { max_connections: 2, ..options() }, echo);
+    let mut clients = [host.connect(), host.connect()];
+    for client in &mut clients {
+        client.send("{\"cmd\":\"x\"}\n");
+        client.json();
+    }
+    let mut third = host.connect();
+    third.send("{\"cmd\":\"x\",\"id\":3}\n");
+    let reply = third.json();
+    assert!(reply["error"].as_str().unwrap().contains("2 connections") && reply["id"] == 3, "{reply}");
+    assert!(third.rest().is_empty());
+    let mut fourth = host.connect();
+    fourth.send(frame(&map(&[("cmd", "x".into())])));
+    assert!(fourth.msgpack()["error"].as_str().unwrap().contains("2 connections"));
+    drop((third, fourth));
+
+    // A place that is given up can be taken.
+    let [first, mut second] = clients;
+    drop(first);
+    loop {
+        let mut client = host.connect();
+        client.send("{\"cmd\":\"x\"}\n");
+        if client.json().get("echo").is_some() {
+            break;
+        }
+    }
+    second.send("{\"cmd\":\"x\"}\n");
+    assert!(second.json().get("echo").is_some());
+}
+
+#[test]
+fn requests_that_have_arrived_in_part_cost_a_bounded_memory() {
+    let host = Host::start(NetOptions { max_partial_bytes: 100_000, ..options() }, echo);
+    let mut first = host.connect();
+    first.send(vec![b' '; 60_000]);
+    // The second one is cut off, the first one goes on.
+    let mut second = host.connect();
+    second.send(vec![b' '; 60_000]);
+    assert!(second.error().contains("too many requests that have arrived in part"));
+    assert!(second.rest().is_empty());
+    first.send("{\"cmd\":\"x\"}\n");
+    assert!(first.json().get("echo").is_some());
+    let mut third = host.connect();
+    third.send(vec![b' '; 60_000]);
+    third.send("{\"cmd\":\"x\"}\n");
+    assert!(third.json().get("echo").is_some());
+}
+
+#[test]
+fn a_thousand_connections_are_served() {
+    let host = Host::echo();
+    let mut clients: Vec<_> = (0..1000).map(|_| host.connect()).collect();
+    for round in 0..2 {
+        for (n, client) in clients.iter_mut().enumerate() {
+            client.send(format!("{{\"cmd\":\"x\",\"n\":{}}}\n", n + round));
+        }
+        for (n, client) in clients.iter_mut().enumerate() {
+            assert_eq!(client.json()["echo"]["n"], n + round);
+        }
+    }
+}
+
+#[test]
+fn a_port_in_use_is_an_error_with_the_address() {
+    let host = Host::echo();
+    let error = Net::start(NetOptions::new(host.addr)).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    let text = error.to_string();
+    assert!(text.contains(&format!("cannot listen on {}", host.addr)) && text.contains("another"), "{text}");
+}

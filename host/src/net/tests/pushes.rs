@@ -1,0 +1,259 @@
+//! Pushes to subscribers, quick and slow ones.
+
+use super::super::{PushKind, SessionId, Topic};
+use super::*;
+
+const LATEST: PushKind = PushKind::Latest { key: 0 };
+
+fn numbered(n: u64) -> Body {
+    Body::json(&serde_json::json!({ "n": n })).unwrap()
+}
+
+/// A client and its session, subscribed to the topics.
+fn subscriber(host: &Host, inbox: &Inbox, topics: &[&Topic], rate_hz: Option<f64>) -> (Raw, SessionId) {
+    let mut client = host.connect();
+    client.send("{\"cmd\":\"sim_subscribe\"}\n");
+    let (session, slot, _) = request(inbox);
+    for topic in topics {
+        host.handle.subscribe(session, topic, rate_hz);
+    }
+    host.handle.reply(session, slot, Body::status("subscribed"));
+    host.handle.flush();
+    assert_eq!(client.json()["status"], "subscribed");
+    (client, session)
+}
+
+/// Answers one request of the client, which shows that everything before it has been handled.
+fn sync(host: &Host, inbox: &Inbox, client: &mut Raw) -> Vec<Json> {
+    client.send("{\"cmd\":\"sync\"}\n");
+    let (session, slot, _) = request(inbox);
+    host.handle.reply(session, slot, Body::status("sync"));
+    host.handle.flush();
+    let mut before = Vec::new();
+    loop {
+        let message = client.json();
+        if message["status"] == "sync" {
+            return before;
+        }
+        before.push(message);
+    }
+}
+
+#[test]
+fn subscribers_get_pushes_and_others_do_not() {
+    let (host, inbox) = Host::without_sim(options());
+    let (race, other) = (host.handle.topic("race"), host.handle.topic("other"));
+    let (mut client, _) = subscriber(&host, &inbox, &[&race], None);
+    let (mut stranger, _) = subscriber(&host, &inbox, &[&other], None);
+    let body = Body::json(&serde_json::json!({"lap": 2, "topic": "mine", "missed": 9})).unwrap();
+    host.handle.push(&race, body, PushKind::Event);
+    host.handle.flush();
+    assert_eq!(client.json(), serde_json::json!({"topic": "race", "lap": 2}));
+    assert!(sync(&host, &inbox, &mut stranger).is_empty());
+}
+
+#[test]
+fn pushes_speak_messagepack_where_the_client_does() {
+    let (host, inbox) = Host::without_sim(options());
+    let race = host.handle.topic("race");
+    let mut client = host.connect();
+    client.send(frame(&map(&[("cmd", "sim_subscribe".into())])));
+    let (session, slot, _) = request(&inbox);
+    host.handle.subscribe(session, &race, None);
+    host.handle.reply(session, slot, Body::status("subscribed"));
+    host.handle.push(&race, numbered(1), PushKind::Event);
+    host.handle.push_to(session, &race, Body::Value(map(&[("b", rmpv::Value::Binary(vec![1]))])), LATEST);
+    host.handle.flush();
+    assert_eq!(client.msgpack()["status"].as_str(), Some("subscribed"));
+    assert_eq!(client.msgpack(), map(&[("topic", "race".into()), ("n", 1.into())]));
+    assert_eq!(client.msgpack(), map(&[("topic", "race".into()), ("b", rmpv::Value::Binary(vec![1]))]));
+}
+
+#[test]
+fn a_push_to_one_session_reaches_it_alone() {
+    let (host, inbox) = Host::without_sim(options());
+    let sim = host.handle.topic("sim");
+    let (mut first, session) = subscriber(&host, &inbox, &[&sim], None);
+    let (mut second, other) = subscriber(&host, &inbox, &[&sim], None);
+    host.handle.push_to(session, &sim, numbered(1), PushKind::Event);
+    host.handle.push_to(other, &host.handle.topic("unwanted"), numbered(2), PushKind::Event);
+    host.handle.push_to(SessionId(999), &sim, numbered(3), PushKind::Event);
+    assert_eq!(sync(&host, &inbox, &mut first).len(), 1);
+    assert!(sync(&host, &inbox, &mut second).is_empty());
+}
+
+#[test]
+fn a_topic_knows_whether_anybody_listens() {
+    let (host, inbox) = Host::without_sim(options());
+    let race = host.handle.topic("race");
+    assert!(!race.has_subscribers() && !host.handle.has_subscribers("race"));
+    let (mut client, session) = subscriber(&host, &inbox, &[&race], None);
+    assert!(host.handle.topic("race").has_subscribers() && host.handle.has_subscribers("race"));
+    // Once more changes nothing, as does a session that is not there.
+    host.handle.subscribe(session, &race, Some(10.0));
+    host.handle.subscribe(SessionId(999), &race, None);
+    host.handle.unsubscribe(session, &race);
+    host.handle.unsubscribe(session, &race);
+    host.handle.push(&race, numbered(1), PushKind::Event);
+    assert!(sync(&host, &inbox, &mut client).is_empty());
+    assert!(!race.has_subscribers());
+
+    let (client, _) = subscriber(&host, &inbox, &[&race], None);
+    assert!(race.has_subscribers());
+    drop(client);
+    while !matches!(next(&inbox), ToSim::Closed { .. }) {}
+    assert!(!race.has_subscribers());
+}
+
+#[test]
+fn a_slow_client_misses_events_and_is_told_how_many() {
+    let (host, inbox) =
+        Host::without_sim(NetOptions { max_queued_events: 10, max_queued_event_bytes: 64 << 20, ..options() });
+    let (race, big) = (host.handle.topic("race"), host.handle.topic("big"));
+    let (mut slow, slow_session) = subscriber(&host, &inbox, &[&race, &big], None);
+    let (mut quick, _) = subscriber(&host, &inbox, &[&race], None);
+
+    // Large ones first, until the sockets are full and the queue as well.
+    let blocker = Body::json(&serde_json::json!({ "pad": "y".repeat(1 << 20) })).unwrap();
+    for _ in 0..40 {
+        host.handle.push_to(slow_session, &big, blocker.clone(), PushKind::Event);
+        host.handle.flush();
+    }
+    sync(&host, &inbox, &mut quick);
+    for n in 0..100 {
+        host.handle.push(&race, numbered(n), PushKind::Event);
+        host.handle.flush();
+        // The quick one is not held up by the slow one.
+        assert_eq!(quick.json(), serde_json::json!({"topic": "race", "n": n}));
+    }
+
+    // The slow one reads on: it has missed some large ones and all small ones, and the next of each topic says how many.
+    let mut large = 0;
+    slow.send("{\"cmd\":\"sync\"}\n");
+    let (session, slot, _) = request(&inbox);
+    host.handle.reply(session, slot, Body::status("sync"));
+    host.handle.flush();
+    loop {
+        let message = slow.json();
+        if message["status"] == "sync" {
+            break;
+        }
+        assert_eq!(message["topic"], "big");
+        assert!(message.get("missed").is_none());
+        large += 1;
+    }
+    assert!((10..40).contains(&large), "{large} large events were read");
+    host.handle.push(&race, numbered(100), PushKind::Event);
+    host.handle.push(&race, numbered(101), PushKind::Event);
+    host.handle.push_to(slow_session, &big, numbered(40), PushKind::Event);
+    host.handle.flush();
+    assert_eq!(slow.json(), serde_json::json!({"topic": "race", "missed": 100, "n": 100}));
+    assert_eq!(slow.json(), serde_json::json!({"topic": "race", "n": 101}));
+    assert_eq!(slow.json(), serde_json::json!({"topic": "big", "missed": 40 - large, "n": 40}));
+}
+
+#[test]
+fn a_slow_client_gets_the_newest_of_latest_values() {
+    let (host, inbox) = Host::without_sim(options());
+    let state = host.handle.topic("state");
+    let (mut slow, _) = subscriber(&host, &inbox, &[&state], None);
+    let (mut quick, _) = subscriber(&host, &inbox, &[], None);
+    let pad = "y".repeat(100_000);
+    let count = 1000;
+    for n in 0..count {
+        for key in 0..2u64 {
+            let body = Body::json(&serde_json::json!({"n": n, "key": key, "pad": pad})).unwrap();
+            host.handle.push(&state, body, PushKind::Latest { key });
+        }
+        host.handle.flush();
+    }
+    sync(&host, &inbox, &mut quick);
+    let seen = sync(&host, &inbox, &mut slow);
+    assert!(seen.len() < 2 * count, "all {} values were kept", seen.len());
+    for key in 0..2 {
+        let of_key: Vec<_> =
+            seen.iter().filter(|push| push["key"] == key).map(|push| push["n"].as_u64().unwrap()).collect();
+        assert!(of_key.is_sorted(), "{of_key:?}");
+        assert_eq!(of_key.last(), Some(&(count as u64 - 1)), "the newest one arrives");
+    }
+}
+
+#[test]
+fn nothing_of_after_an_event_is_read_before_it() {
+    let (host, inbox) = Host::without_sim(options());
+    let (sim, state, big) = (host.handle.topic("sim"), host.handle.topic("state"), host.handle.topic("big"));
+    let (mut slow, session) = subscriber(&host, &inbox, &[&sim, &state, &big], None);
+    let blocker = Body::json(&serde_json::json!({ "pad": "y".repeat(1 << 20) })).unwrap();
+    let mut pushes = 0;
+    for epoch in 0..20u64 {
+        host.handle.push_to(session, &big, blocker.clone(), PushKind::Event);
+        let of_epoch = |what: &str| Body::json(&serde_json::json!({ "epoch": epoch, "is": what })).unwrap();
+        host.handle.forget_latest();
+        host.handle.push(&sim, of_epoch("reset"), PushKind::Event);
+        for _ in 0..5 {
+            host.handle.push(&state, of_epoch("state"), LATEST);
+            pushes += 1;
+        }
+        host.handle.flush();
+    }
+    let seen = sync(&host, &inbox, &mut slow);
+    let mut epoch = None;
+    let mut states = 0;
+    for push in seen.iter().filter(|push| push["topic"] != "big") {
+        let of = push["epoch"].as_u64();
+        match push["is"].as_str() {
+            Some("reset") => epoch = of,
+            _ => {
+                assert_eq!(of, epoch, "a state of another epoch than the one that was announced");
+                states += 1;
+            }
+        }
+    }
+    assert_eq!(epoch, Some(19));
+    assert!((1..pushes).contains(&states), "{states} of {pushes} states");
+}
+
+#[test]
+fn a_rate_thins_out_latest_values_but_not_events() {
+    let (host, inbox) = Host::without_sim(options());
+    let (state, race) = (host.handle.topic("state"), host.handle.topic("race"));
+    // One an hour: the first goes out at once, and no other one in the time that this test takes.
+    let (mut client, session) = subscriber(&host, &inbox, &[&state, &race], Some(1.0 / 3600.0));
+    for n in 0..10 {
+        host.handle.push(&state, numbered(n), LATEST);
+        host.handle.push(&race, numbered(n), PushKind::Event);
+        host.handle.flush();
+    }
+    let seen = sync(&host, &inbox, &mut client);
+    assert_eq!(seen.iter().filter(|push| push["topic"] == "state").map(|push| &push["n"]).collect::<Vec<_>>(), [0]);
+    assert_eq!(seen.iter().filter(|push| push["topic"] == "race").count(), 10);
+
+    // Without a rate each one goes out again, and the one that was held back is not sent late.
+    host.handle.subscribe(session, &state, None);
+    host.handle.push(&state, numbered(10), LATEST);
+    assert_eq!(sync(&host, &inbox, &mut client), [serde_json::json!({"topic": "state", "n": 10})]);
+}
+
+#[test]
+fn the_last_value_within_a_rate_arrives_without_another_push() {
+    let (host, inbox) = Host::without_sim(options());
+    let state = host.handle.topic("state");
+    let (mut client, _) = subscriber(&host, &inbox, &[&state], Some(20.0));
+    for n in 0..10 {
+        host.handle.push(&state, numbered(n), LATEST);
+    }
+    host.handle.flush();
+    assert_eq!(client.json()["n"], 0);
+    assert_eq!(client.json()["n"], 9);
+}
+
+#[test]
+fn a_client_that_ends_its_side_gets_no_more_pushes() {
+    let (host, inbox) = Host::without_sim(options());
+    let race = host.handle.topic("race");
+    let (mut client, _) = subscriber(&host, &inbox, &[&race], None);
+    client.end();
+    assert!(client.rest().is_empty());
+    while !matches!(next(&inbox), ToSim::Closed { .. }) {}
+    assert!(!race.has_subscribers());
+}

@@ -1,0 +1,28 @@
+//! The border between the world's `f64` and the engine's `f32`.
+
+use glamx::{DPose3, DQuat, DVec3, Pose3, Quat, Vec3};
+
+/// A vector for the engine.
+pub(super) fn vec_in(v: DVec3) -> Vec3 {
+    v.as_vec3()
+}
+
+/// A vector of the engine.
+pub(super) fn vec_out(v: Vec3) -> DVec3 {
+    v.as_dvec3()
+}
+
+/// A pose for the engine, its rotation of unit length in `f32`.
+pub(super) fn pose_in(p: &DPose3) -> Pose3 {
+    Pose3::from_parts(p.translation.as_vec3(), quat_in(p.rotation))
+}
+
+/// A rotation for the engine.
+pub(super) fn quat_in(q: DQuat) -> Quat {
+    q.normalize().as_quat().normalize()
+}
+
+/// A pose of the engine, its rotation of unit length in `f64`.
+pub(super) fn pose_out(p: &Pose3) -> DPose3 {
+    DPose3::from_parts(p.translation.as_dvec3(), p.rotation.as_dquat().normalize())
+}

@@ -1,0 +1,186 @@
+//! When the next tick is due: real time, a multiple of it, or as fast as possible; paused, or stepping.
+
+use std::time::{Duration, Instant};
+
+/// How far the clock may run late before it gives up catching up, so that a stall is not followed by a burst of ticks.
+const MAX_LAG: Duration = Duration::from_millis(250);
+
+/// Over what stretch of wall time the real-time factor is measured.
+const FACTOR_WINDOW: Duration = Duration::from_secs(1);
+
+/// How simulated time follows the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Simulated seconds per wall second; finite and above 0.
+    RealTime(f64),
+    /// A tick starts when the one before has ended.
+    Fast,
+}
+
+/// What the clock wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Run a tick now.
+    Now,
+    /// Run one at this time.
+    At(Instant),
+    /// No tick until something changes: paused.
+    Never,
+}
+
+/// Decides when ticks run. Knows nothing of what a tick does.
+#[derive(Debug)]
+pub struct Clock {
+    /// Simulated length of one tick, s.
+    dt: f64,
+    pace: Pace,
+    paused: bool,
+    /// Ticks still to run although paused.
+    steps: u64,
+    /// When the next tick is due; `None` after a pause or at the start: at once.
+    next: Option<Instant>,
+    window_start: Instant,
+    window_ticks: u64,
+    factor: f64,
+}
+
+impl Clock {
+    /// `dt`: simulated length of a tick in seconds, above 0.
+    pub fn new(dt: f64, pace: Pace, paused: bool) -> Self {
+        Self {
+            dt,
+            pace,
+            paused,
+            steps: 0,
+            next: None,
+            window_start: Instant::now(),
+            window_ticks: 0,
+            factor: 0.0,
+        }
+    }
+
+    /// Whether simulated time stands, steps that are still to run aside.
+    pub fn paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether no tick is going to run by itself: paused, and no steps left.
+    pub fn standing(&self) -> bool {
+        self.paused && self.steps == 0
+    }
+
+    /// How simulated time follows the wall clock.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Stops or continues.
+    pub fn set_paused(&mut self, paused: bool) {
+        if self.paused != paused {
+            self.paused = paused;
+            self.restart();
+        }
+    }
+
+    /// How many ticks run from here although paused.
+    pub fn set_steps(&mut self, ticks: u64) {
+        if self.standing() && ticks > 0 {
+            self.restart();
+        }
+        self.steps = ticks;
+    }
+
+    /// Simulated seconds per wall second, measured over about the last second.
+    pub fn real_time_factor(&self) -> f64 {
+        if self.standing() { 0.0 } else { self.factor }
+    }
+
+    /// When the next tick is due.
+    pub fn due(&self, now: Instant) -> Due {
+        if self.standing() {
+            return Due::Never;
+        }
+        match (self.pace, self.next) {
+            (Pace::Fast, _) | (_, None) => Due::Now,
+            (Pace::RealTime(_), Some(at)) if at <= now => Due::Now,
+            (Pace::RealTime(_), Some(at)) => Due::At(at),
+        }
+    }
+
+    /// A tick starts: plans the one after it.
+    pub fn tick_starts(&mut self, now: Instant) {
+        self.steps = self.steps.saturating_sub(1);
+        if let Pace::RealTime(factor) = self.pace {
+            let period = Duration::from_secs_f64(self.dt / factor);
+            let planned = self.next.unwrap_or(now) + period;
+            self.next = Some(if planned + MAX_LAG < now { now } else { planned });
+        }
+        self.window_ticks += 1;
+        let window = now.duration_since(self.window_start);
+        if window >= FACTOR_WINDOW {
+            self.factor = self.window_ticks as f64 * self.dt / window.as_secs_f64();
+            self.window_start = now;
+            self.window_ticks = 0;
+        }
+    }
+
+    /// The past is no measure for what comes: after a pause, and at the start.
+    fn restart(&mut self) {
+        self.next = None;
+        self.window_start = Instant::now();
+        self.window_ticks = 0;
+        self.factor = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_time_ticks_are_a_period_apart_however_long_they_take() {
+        let mut clock = Clock::new(0.01, Pace::RealTime(1.0), false);
+        let start = Instant::now();
+        assert_eq!(clock.due(start), Due::Now);
+        clock.tick_starts(start);
+        assert_eq!(clock.due(start + Duration::from_millis(4)), Due::At(start + Duration::from_millis(10)));
+        clock.tick_starts(start + Duration::from_millis(13));
+        assert_eq!(
+            clock.due(start + Duration::from_millis(14)),
+            Due::At(start + Duration::from_millis(20)),
+            "a late tick does not shift the ones after it"
+        );
+    }
+
+    #[test]
+    fn a_stall_is_not_followed_by_a_burst() {
+        let mut clock = Clock::new(0.01, Pace::RealTime(1.0), false);
+        let start = Instant::now();
+        clock.tick_starts(start);
+        let late = start + Duration::from_secs(5);
+        clock.tick_starts(late);
+        clock.tick_starts(late);
+        assert_eq!(clock.due(late), Due::At(late + Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn factor_two_halves_the_period() {
+        let mut clock = Clock::new(0.01, Pace::RealTime(2.0), false);
+        let start = Instant::now();
+        clock.tick_starts(start);
+        assert_eq!(clock.due(start), Due::At(start + Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn steps_run_while_paused_and_then_it_stands_again() {
+        let mut clock = Clock::new(0.01, Pace::Fast, true);
+        let now = Instant::now();
+        assert_eq!(clock.due(now), Due::Never);
+        clock.set_steps(2);
+        assert!(clock.paused() && !clock.standing());
+        clock.tick_starts(now);
+        assert_eq!(clock.due(now), Due::Now);
+        clock.tick_starts(now);
+        assert_eq!(clock.due(now), Due::Never);
+    }
+}

@@ -1,0 +1,257 @@
+//! The host's own commands, carried out.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tickworks_plugin_api::{EntityId, Operation, parse_request};
+
+use super::builtins::{
+    Builtin, ConnectReply, HelpEntry, HelpReply, HelpRequest, InfoReply, PauseReply, PluginEntry, PluginListReply,
+    ResetReply, RobotReply, RobotSummary, StepReply, StepRequest, SubscribeReply, SubscribeRequest,
+};
+use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
+use super::view::robot_info;
+use crate::net::{Body, Request, RobotIdField, SessionId};
+use crate::plugin::{PluginReport, PluginState};
+
+/// So many ticks at most in one `sim_step`: weeks, but no overflow anywhere.
+const MOST_STEPS: u64 = 1_000_000_000;
+
+/// What a command comes to: a reply now, one later (`None`), or an error.
+pub(super) type Answered = Result<Option<Body>, String>;
+
+impl Simulation {
+    /// Carries out one of the host's own commands.
+    pub(super) fn builtin(&mut self, builtin: Builtin, to: ReplyTo, request: &Request) -> Answered {
+        match builtin {
+            Builtin::Connect => self.connect(to.session, request).and_then(now),
+            Builtin::Help => self.help(request).and_then(now),
+            Builtin::RobotGetState => {
+                let id = self.target(request, builtin.endpoint_use(), to.session)?;
+                let robot = self.view().robot_state(id).ok_or_else(|| format!("robot {} is gone", id.0))?;
+                now(RobotReply { robot })
+            }
+            Builtin::SimGetInfo => now(self.info()),
+            Builtin::SimGetState => self.get_state().and_then(now),
+            Builtin::SimLoadState => self.load_state(request).and_then(now),
+            Builtin::SimReset => self.sim_reset(to),
+            Builtin::SimPause => now(self.set_paused(true)),
+            Builtin::SimResume => now(self.set_paused(false)),
+            Builtin::SimStep => self.step(to, request),
+            Builtin::SimSubscribe => self.subscribe(to.session, request).and_then(now),
+            Builtin::SimUnsubscribe => self.unsubscribe(to.session, request).and_then(now),
+            Builtin::PluginList => now(self.plugin_list()),
+        }
+    }
+
+    fn connect(&mut self, session: SessionId, request: &Request) -> Result<ConnectReply, String> {
+        let robot = match &request.robot_id {
+            RobotIdField::Absent => match self.claims.robot_of(session) {
+                Some(own) => own,
+                None => self.first_free_robot()?,
+            },
+            _ => self.target(request, Builtin::Connect.endpoint_use(), session)?,
+        };
+        if let Some(holder) = self.claims.holder_of(robot)
+            && holder != session
+        {
+            return Err(format!("connect: robot {} belongs to another connection{}", robot.0, self.free_robots()));
+        }
+        if let Some(before) = self.claims.claim(session, robot) {
+            self.released(before);
+        }
+        self.world.set_claimed(robot.0, true);
+        Ok(ConnectReply { status: "connected", id: robot })
+    }
+
+    fn first_free_robot(&self) -> Result<EntityId, String> {
+        let count = self.world.robot_count();
+        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count {
+            0 => "connect: this world has no robots (models with a <tw:robot> element)".into(),
+            1 => "connect: no robot is free: the only one belongs to another connection".into(),
+            _ => format!("connect: no robot is free: all {count} belong to other connections"),
+        })
+    }
+
+    fn free_robots(&self) -> String {
+        let free: Vec<String> = (0..self.world.robot_count() as u64)
+            .filter(|&id| self.claims.holder_of(EntityId(id)).is_none())
+            .take(10)
+            .map(|id| id.to_string())
+            .collect();
+        if free.is_empty() { "; none is free".into() } else { format!("; free: {}", free.join(", ")) }
+    }
+
+    fn help(&self, request: &Request) -> Result<HelpReply, String> {
+        let HelpRequest { command } = parse_request(&request.cmd, &request.json)?;
+        let mut endpoints: Vec<HelpEntry> = Vec::new();
+        let own = Builtin::ALL.iter().map(|builtin| ("host", builtin.endpoint()));
+        let of_plugins = self.plugins.help().into_iter().map(|(plugin, endpoint)| (plugin, endpoint.clone()));
+        for (owner, endpoint) in own.chain(of_plugins) {
+            if command.as_ref().is_some_and(|command| *command != endpoint.name) {
+                continue;
+            }
+            match endpoints.iter_mut().find(|entry| entry.name == endpoint.name) {
+                Some(entry) => entry.owners.push(owner.into()),
+                None => endpoints.push(HelpEntry {
+                    name: endpoint.name,
+                    summary: endpoint.summary,
+                    owners: vec![owner.into()],
+                    request: endpoint.request,
+                    reply: endpoint.reply,
+                }),
+            }
+        }
+        match command {
+            Some(command) if endpoints.is_empty() => Err(self.unknown_command(&command)),
+            _ => Ok(HelpReply { endpoints }),
+        }
+    }
+
+    fn info(&self) -> InfoReply {
+        let moment = self.moment();
+        let robots = (0..self.world.robot_count() as u64).map(EntityId).filter_map(|id| {
+            let info = robot_info(&self.world, id)?;
+            Some(RobotSummary { id, name: info.name, kind: info.kind, claimed: self.claims.holder_of(id).is_some() })
+        });
+        InfoReply {
+            control_loop_rate_hz: self.rate,
+            tick: moment.tick,
+            sim_time: moment.time(),
+            version: env!("CARGO_PKG_VERSION"),
+            world: self.world_name.clone(),
+            world_file: self.world_file.display().to_string(),
+            plugins: self.running_plugins(),
+            robots: robots.collect(),
+            paused: moment.paused,
+            real_time_factor: self.clock.real_time_factor(),
+            epoch: self.epoch,
+            seed: self.seed,
+            connections: self.queue.connections(),
+            stage: match self.stage {
+                Stage::Starting => "starting",
+                Stage::Running => "running",
+            },
+        }
+    }
+
+    /// Names of the plugins that have started, weakest first.
+    pub(super) fn running_plugins(&self) -> Vec<String> {
+        let started = self.plugins.reports().into_iter().filter(|report| report.state == PluginState::Started);
+        started.map(|report| report.instance).collect()
+    }
+
+    /// `sim_reset`: now, or, before the plugins have started, right after that (I7).
+    fn sim_reset(&mut self, to: ReplyTo) -> Answered {
+        if self.stage == Stage::Starting {
+            self.early_resets.push(to);
+            return Ok(None);
+        }
+        self.plugins.may(Operation::Reset).map_err(|refusal| format!("sim_reset: {}", refusal.text))?;
+        Ok(Some(self.reset()))
+    }
+
+    /// Puts the world, then the plugins, back to the start.
+    pub(super) fn reset(&mut self) -> Body {
+        self.world.reset();
+        self.tick = 0;
+        self.epoch += 1;
+        self.push_reset();
+        let moment = self.moment();
+        let failures = self.plugins.on_reset(&super::view::View { world: &self.world, moment });
+        let failed: BTreeMap<String, String> =
+            failures.into_iter().map(|failure| (failure.instance, failure.text)).collect();
+        for (plugin, reason) in &failed {
+            tracing::error!(%plugin, "its reset failed: {reason}");
+        }
+        body(&ResetReply { status: "reset", epoch: self.epoch, failed })
+    }
+
+    fn set_paused(&mut self, paused: bool) -> PauseReply {
+        let before = self.clock.paused();
+        self.clock.set_paused(paused);
+        if before != paused {
+            self.push_paused(paused);
+        }
+        PauseReply { status: if paused { "paused" } else { "running" }, tick: self.tick }
+    }
+
+    fn step(&mut self, to: ReplyTo, request: &Request) -> Answered {
+        let StepRequest { ticks } = parse_request(&request.cmd, &request.json)?;
+        let remaining = ticks.unwrap_or(1);
+        if !(1..=MOST_STEPS).contains(&remaining) {
+            return Err(format!("sim_step: ticks is {remaining}, expected 1 to {MOST_STEPS}"));
+        }
+        if self.stage == Stage::Starting {
+            return Err("sim_step: the plugins are still starting, no tick runs yet".into());
+        }
+        self.queue.set_stepping(to.session, true);
+        self.steps.push(StepRun { to, remaining });
+        self.steps_changed();
+        Ok(None)
+    }
+
+    /// What every `sim_step` that ends in this tick gets.
+    pub(super) fn step_reply(&self) -> Body {
+        body(&StepReply { status: "stepped", tick: self.tick, sim_time: self.moment().time() })
+    }
+
+    fn subscribe(&mut self, session: SessionId, request: &Request) -> Result<SubscribeReply, String> {
+        let SubscribeRequest { topics, rate_hz } = parse_request(&request.cmd, &request.json)?;
+        if let Some(rate) = rate_hz
+            && !(rate > 0.0 && rate <= 10_000.0)
+        {
+            return Err(format!("sim_subscribe: rate_hz is {rate}, expected above 0 and at most 10000"));
+        }
+        self.check_topics(&request.cmd, &topics)?;
+        for topic in &topics {
+            self.net.subscribe(session, &self.net.topic(topic), rate_hz);
+            self.push_present(session, topic);
+        }
+        Ok(SubscribeReply { status: "subscribed", topics })
+    }
+
+    fn unsubscribe(&mut self, session: SessionId, request: &Request) -> Result<SubscribeReply, String> {
+        let SubscribeRequest { topics, .. } = parse_request(&request.cmd, &request.json)?;
+        self.check_topics(&request.cmd, &topics)?;
+        for topic in &topics {
+            self.net.unsubscribe(session, &self.net.topic(topic));
+        }
+        Ok(SubscribeReply { status: "unsubscribed", topics })
+    }
+
+    /// The plugins and their states.
+    pub(super) fn plugin_list(&self) -> PluginListReply {
+        let counts = self.plugins.counts();
+        PluginListReply {
+            started: counts.started,
+            total: counts.total,
+            plugins: self.plugins.reports().iter().map(|report| self.plugin_entry(report)).collect(),
+        }
+    }
+
+    /// One plugin, for clients.
+    pub(super) fn plugin_entry(&self, report: &PluginReport) -> PluginEntry {
+        let help = self.plugins.help();
+        let endpoints = help.iter().filter(|(instance, _)| *instance == report.instance);
+        PluginEntry {
+            name: report.instance.clone(),
+            id: report.id.clone(),
+            version: report.version.clone(),
+            state: report.state.to_string(),
+            reason: report.state.reason().map(str::to_owned),
+            path: report.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+            endpoints: endpoints.map(|(_, endpoint)| endpoint.name.clone()).collect(),
+            start_seconds: (report.state == PluginState::Started).then_some(report.start_time.as_secs_f64()),
+        }
+    }
+}
+
+/// A reply that goes out now.
+fn now(reply: impl Serialize) -> Answered {
+    Ok(Some(body(&reply)))
+}
+
+/// A reply type as a body. Ours always serialize: maps with text keys and finite numbers.
+pub(super) fn body(reply: &impl Serialize) -> Body {
+    Body::json(reply).unwrap_or_else(|error| Body::error(format!("the host could not write its reply: {error}")))
+}

@@ -1,0 +1,272 @@
+//! From files to a simulation that ticks: read, build, find plugins, start them, run.
+
+use crossbeam_channel::{TrySendError, bounded};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tickworks_plugin_api::{Element, EntityId, ModelRef, WorldRef};
+
+use super::arbiter::Arbiter;
+use super::claims::Claims;
+use super::clock::{Clock, Pace};
+use super::options::{Observer, Options, Ready, SimError};
+use super::pushes::Topics;
+use super::queue::Queue;
+use super::simulation::{Simulation, Stage};
+use super::stop::Stop;
+use crate::net::{Inbox, Net};
+use crate::physics::Threads;
+use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::world::{BuildOptions, World};
+
+/// Ticks a second where nothing says otherwise, Hz.
+const DEFAULT_RATE: f64 = 60.0;
+
+/// Runs a world until `stop` is asked, the ticks are done, or something that cannot be done without fails.
+///
+/// # Errors
+/// See [`SimError`]. What is wrong with the world's file goes to the observer.
+pub fn run(options: &Options, stop: &Stop, observer: &mut dyn Observer) -> Result<(), SimError> {
+    // The port first: a busy one is said before anything else is done.
+    let (net, inbox) = Net::start(options.net.clone()).map_err(SimError::Listen)?;
+    let ended = serve(options, stop, observer, &net, inbox);
+    net.stop();
+    ended
+}
+
+fn serve(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    net: &Net,
+    inbox: Inbox,
+) -> Result<(), SimError> {
+    let document = read_world(&options.world, &options.model_paths, observer)?;
+    let build = BuildOptions {
+        rate_hz: options.rate,
+        seed: options.seed,
+        threads: options.threads.map_or(Threads::Auto, Threads::Count),
+    };
+    let (world, warnings) = World::build(&document, &build).map_err(|errors| {
+        errors.iter().for_each(|error| observer.diagnostic(error));
+        SimError::World { file: options.world.clone(), count: errors.len() }
+    })?;
+    warnings.iter().for_each(|warning| observer.diagnostic(warning));
+    if stop.asked() {
+        return Ok(());
+    }
+
+    let search = Search::new(options.plugin_dirs.clone());
+    let specs = plugin_specs(&options.plugins, &document, &world, &search);
+    let (wake, woken) = bounded(1);
+    let waker = Arc::new(move || {
+        // A full channel already holds the wake-up.
+        if let Err(TrySendError::Disconnected(())) = wake.try_send(()) {
+            tracing::debug!("a plugin woke a simulation that has ended");
+        }
+    });
+    let mut plugins = Manager::new(ManagerOptions {
+        search,
+        start_timeout: options.plugin_start_timeout,
+        keep_going: options.keep_going,
+        waker: Some(waker),
+    });
+    let file = std::path::absolute(&options.world).unwrap_or_else(|_| options.world.clone());
+    let context = LoadContext {
+        world: WorldRef { name: document.name.clone(), file: Some(file.clone()) },
+        rate_hz: options.rate,
+        seed: options.seed,
+    };
+    plugins.load(specs, &context);
+
+    let pace = options.pace.unwrap_or_else(|| pace_of(&document));
+    let handle = net.handle();
+    let mut simulation = Simulation {
+        clock: Clock::new(world.tick_dt(), pace, options.paused),
+        world,
+        plugins,
+        topics: Topics::new(&handle),
+        net: handle,
+        inbox,
+        stop: stop.clone(),
+        claims: Claims::default(),
+        queue: Queue::default(),
+        arbiter: Arbiter::default(),
+        woken,
+        stage: Stage::Starting,
+        steps: Vec::new(),
+        early_resets: Vec::new(),
+        tick: 0,
+        ticks_run: 0,
+        ticks_limit: options.ticks,
+        epoch: 0,
+        next_message: 0,
+        rate: options.rate,
+        seed: options.seed,
+        world_name: document.name.clone(),
+        world_file: file,
+    };
+    if !simulation.start(observer)? {
+        return Ok(());
+    }
+    observer.ready(&simulation.ready(net.local_addr()));
+    let ended = simulation.run()?;
+    observer.ended(&ended);
+    simulation.plugins.stop_all();
+    Ok(())
+}
+
+fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
+    let loaded = sdf::load(file, &LoadOptions::from_environment(model_paths.to_vec()));
+    loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
+    match loaded.errors().count() {
+        0 => loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned())),
+        count => Err(SimError::World { file: file.to_owned(), count }),
+    }
+}
+
+/// What building a world from a file that has no errors would say.
+pub fn check_build(loaded: &Loaded) -> Vec<Diagnostic> {
+    let Some(world) = loaded.root.worlds.first() else { return Vec::new() };
+    let build = BuildOptions { rate_hz: DEFAULT_RATE, seed: 0, threads: Threads::Count(1) };
+    match World::build(world, &build) {
+        Ok((_, warnings)) => warnings,
+        Err(errors) => errors,
+    }
+}
+
+/// As the world says; a factor of 0 means as fast as possible.
+fn pace_of(world: &sdf::World) -> Pace {
+    match world.physics().real_time_factor {
+        factor if factor > 0.0 => Pace::RealTime(factor.clamp(0.001, 1000.0)),
+        _ => Pace::Fast,
+    }
+}
+
+/// Which plugins to load, weakest first: those of the command line, then the document's others. One that both name is
+/// one: its place from the command line, its parameters from the document.
+fn plugin_specs(asked: &[String], document: &sdf::World, world: &World, search: &Search) -> Vec<PluginSpec> {
+    let mut of_world: Vec<&sdf::Plugin> = document.plugins.iter().collect();
+    let mut specs: Vec<PluginSpec> = asked
+        .iter()
+        .map(|plugin| {
+            let same = of_world.iter().position(|element| stem(&element.filename) == stem(plugin));
+            match same.map(|index| of_world.remove(index)) {
+                Some(element) => PluginSpec { plugin: plugin.clone(), ..spec(element, None) },
+                None => PluginSpec {
+                    plugin: plugin.clone(),
+                    instance: None,
+                    parameters: Element::new("plugin"),
+                    model: None,
+                },
+            }
+        })
+        .collect();
+    let mut models = Vec::new();
+    document.models.iter().for_each(|model| model.walk(&mut |model| models.push(model)));
+    let of_models = models.into_iter().flat_map(|model| {
+        let id = world.find(tickworks_plugin_api::abi::kind::MODEL, &model.scoped_name).unwrap_or_default();
+        let model_ref = ModelRef { id: EntityId(id), name: model.scoped_name.clone() };
+        model.plugins.iter().map(move |element| (element, Some(model_ref.clone())))
+    });
+    let mut skipped: Vec<&str> = Vec::new();
+    for (element, model) in of_world.into_iter().map(|element| (element, None)).chain(of_models) {
+        if is_foreign(&element.filename) && search.resolve(&element.filename).is_err() {
+            if !skipped.contains(&element.filename.as_str()) {
+                tracing::warn!(
+                    "{}: the plugin '{}' is one of another simulator and is skipped",
+                    element.span,
+                    element.filename
+                );
+                skipped.push(&element.filename);
+            }
+            continue;
+        }
+        specs.push(spec(element, model));
+    }
+    specs
+}
+
+fn spec(element: &sdf::Plugin, model: Option<ModelRef>) -> PluginSpec {
+    let instance = match &model {
+        None => element.name.clone(),
+        // Two models may have the same plugin: the name says whose it is.
+        Some(model) => format!("{}::{}", model.name, element.name),
+    };
+    PluginSpec {
+        plugin: element.filename.clone(),
+        instance: (!element.name.is_empty()).then_some(instance),
+        parameters: parameters(element),
+        model,
+    }
+}
+
+fn parameters(element: &sdf::Plugin) -> Element {
+    fn convert(element: &sdf::Element) -> Element {
+        Element {
+            name: element.name.clone(),
+            attributes: element.attributes.clone(),
+            text: element.text.clone(),
+            children: element.children.iter().map(convert).collect(),
+        }
+    }
+    let mut root = convert(&element.element);
+    root.name = "plugin".into();
+    root
+}
+
+/// The name of a plugin without the ornaments of a file: `race` for `race`, `librace.so` and `dir/librace.so`.
+fn stem(plugin: &str) -> &str {
+    let name = plugin.rsplit('/').next().unwrap_or(plugin);
+    let name = name.strip_suffix(".so").unwrap_or(name);
+    name.strip_prefix("lib").unwrap_or(name)
+}
+
+/// Whether a `<plugin filename>` is of the kind that other simulators load: ours are named plainly, or by a path.
+fn is_foreign(filename: &str) -> bool {
+    let name = filename.rsplit('/').next().unwrap_or(filename);
+    let of_gazebo = ["gz-", "gz_", "ignition-", "ignition_", "gazebo", "libgz", "libignition", "libgazebo"];
+    of_gazebo.iter().any(|start| name.starts_with(start)) || (name.starts_with("lib") && name == filename)
+}
+
+impl Simulation {
+    fn ready(&self, address: std::net::SocketAddr) -> Ready {
+        let robots = (0..self.world.robot_count() as u64).filter_map(|id| {
+            let info = super::view::robot_info(&self.world, EntityId(id))?;
+            Some(format!("{} ({})", info.name, info.kind))
+        });
+        Ready {
+            address,
+            world: self.world_name.clone(),
+            rate: self.rate,
+            subticks: self.world.subticks(),
+            pace: self.clock.pace(),
+            paused: self.clock.paused(),
+            robots: robots.collect(),
+            plugins: self.running_plugins(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_the_same_by_name_and_by_path() {
+        for name in ["race", "librace.so", "./target/release/librace.so", "race.so"] {
+            assert_eq!(stem(name), "race");
+        }
+        assert_eq!(stem("liberty"), "erty", "an accepted cost: the same ornament is taken off on both sides");
+    }
+
+    #[test]
+    fn plugins_of_other_simulators_are_told_from_ours() {
+        for foreign in ["gz-sim-physics-system", "libgazebo_ros_camera.so", "libRayPlugin.so", "ignition-gazebo-imu-system"] {
+            assert!(is_foreign(foreign), "{foreign}");
+        }
+        for ours in ["race", "manual_move", "./libcounter.so", "/opt/plugins/libcounter.so"] {
+            assert!(!is_foreign(ours), "{ours}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The tick, the clock, the lifecycle: the only place that knows all the others.
+//!
+//! [`run`] loads a world, starts its plugins and ticks until somebody asks it to stop. One thread, the one that calls it,
+//! owns the world and every running plugin.
+//!
+//! - [`options`]: what a run is asked for, what it tells, why it may fail
+//! - [`load`](self): from files to a simulation; [`simulation`]: the loop; [`tick`]: one tick in seven phases
+//! - [`clock`]: when ticks are due; [`queue`]: what waits for which moment; [`claims`]: whose robot is whose
+//! - [`dispatch`]: from a request to its owner; [`arbiter`]: which plugin's command wins; [`view`]: the world for plugins
+//! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get
+#![forbid(unsafe_code)]
+
+mod arbiter;
+mod builtins;
+mod claims;
+mod clock;
+mod commands;
+mod dispatch;
+mod load;
+mod options;
+mod pushes;
+mod queue;
+mod simulation;
+mod state;
+mod stop;
+mod tick;
+mod view;
+
+pub use clock::Pace;
+pub use load::{check_build, run};
+pub use options::{Ended, Observer, Options, Ready, SimError};
+pub use stop::Stop;

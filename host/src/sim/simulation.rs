@@ -1,0 +1,243 @@
+//! The simulation: everything that the sim thread owns, and the loop that it runs.
+
+use crossbeam_channel::{Receiver, Select};
+use std::path::PathBuf;
+use std::time::Instant;
+use tickworks_plugin_api::EntityId;
+
+use super::arbiter::Arbiter;
+use super::claims::Claims;
+use super::clock::{Clock, Due};
+use super::options::{Ended, Observer, SimError};
+use super::pushes::Topics;
+use super::queue::Queue;
+use super::stop::Stop;
+use super::view::{Moment, View};
+use crate::net::{Body, Inbox, NetHandle, SessionId};
+use crate::plugin::{Manager, TrackerEvent};
+use crate::world::World;
+
+/// What the run is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Plugins start; no tick runs, the host's own commands are answered.
+    Starting,
+    /// Ticks run, or stand.
+    Running,
+}
+
+/// A request whose reply comes later, by where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReplyTo {
+    pub session: SessionId,
+    pub slot: u64,
+}
+
+/// A `sim_step` that has not come to its end.
+#[derive(Debug)]
+pub(super) struct StepRun {
+    pub to: ReplyTo,
+    pub remaining: u64,
+}
+
+/// Everything that the sim thread owns.
+pub struct Simulation {
+    pub(super) world: World,
+    pub(super) plugins: Manager,
+    pub(super) net: NetHandle,
+    pub(super) inbox: Inbox,
+    pub(super) stop: Stop,
+    pub(super) clock: Clock,
+    pub(super) claims: Claims,
+    pub(super) queue: Queue,
+    pub(super) arbiter: Arbiter,
+    pub(super) topics: Topics,
+    /// Woken by plugins from threads of their own.
+    pub(super) woken: Receiver<()>,
+    pub(super) stage: Stage,
+    pub(super) steps: Vec<StepRun>,
+    /// Resets that were asked for before all plugins had started (I7).
+    pub(super) early_resets: Vec<ReplyTo>,
+    /// Ticks done since the start or the last reset.
+    pub(super) tick: u64,
+    /// Ticks done since the start.
+    pub(super) ticks_run: u64,
+    /// Ends the run after so many ticks.
+    pub(super) ticks_limit: Option<u64>,
+    /// How often the world has been reset.
+    pub(super) epoch: u64,
+    /// Numbers messages, uniquely within a run.
+    pub(super) next_message: u64,
+    pub(super) rate: f64,
+    pub(super) seed: u64,
+    pub(super) world_name: String,
+    pub(super) world_file: PathBuf,
+}
+
+impl Simulation {
+    /// When it is now.
+    pub(super) fn moment(&self) -> Moment {
+        Moment { tick: self.tick, dt: self.world.tick_dt(), paused: self.clock.paused() }
+    }
+
+    /// The world now.
+    pub(super) fn view(&self) -> View<'_> {
+        View { world: &self.world, moment: self.moment() }
+    }
+
+    /// Sends a reply; it goes out with the next flush.
+    pub(super) fn reply(&self, to: ReplyTo, body: Body) {
+        self.net.reply(to.session, to.slot, body);
+    }
+
+    /// Lets plugins start and serves the host's own commands meanwhile. `false`: asked to stop.
+    pub(super) fn start(&mut self, observer: &mut dyn Observer) -> Result<bool, SimError> {
+        loop {
+            let mut all_started = false;
+            for event in self.plugins.poll() {
+                self.push_plugin_event(&event);
+                match event {
+                    TrackerEvent::Changed(report, counts) => observer.plugin(&report, counts),
+                    TrackerEvent::AllStarted { .. } => all_started = true,
+                    TrackerEvent::Incomplete { failed, counts, .. } => {
+                        self.net.flush();
+                        return Err(SimError::Plugins { failed, started: counts.started, total: counts.total });
+                    }
+                }
+            }
+            if self.stop.asked() {
+                return Ok(false);
+            }
+            if all_started {
+                self.all_started();
+                return Ok(true);
+            }
+            self.take_arrived();
+            self.net.flush();
+            self.wait(self.plugins.next_deadline());
+        }
+    }
+
+    /// Every plugin has started: what waited for that.
+    fn all_started(&mut self) {
+        self.stage = Stage::Running;
+        let resets = std::mem::take(&mut self.early_resets);
+        if !resets.is_empty() {
+            let body = self.reset();
+            for to in resets {
+                self.reply(to, body.clone());
+            }
+        }
+        let moment = self.moment();
+        for failure in self.plugins.on_all_started(&View { world: &self.world, moment }) {
+            tracing::error!("{failure}");
+        }
+    }
+
+    /// Runs until somebody asks to stop or the ticks are done.
+    pub(super) fn run(&mut self) -> Result<Ended, SimError> {
+        loop {
+            self.between_ticks();
+            if self.stop.asked() || self.ticks_limit.is_some_and(|limit| self.ticks_run >= limit) {
+                return Ok(self.ended());
+            }
+            match self.clock.due(Instant::now()) {
+                Due::Now => self.run_tick(),
+                Due::At(at) => self.wait(Some(at)),
+                Due::Never => self.wait(self.plugins.next_deadline()),
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Ended {
+        Ended { tick: self.tick, sim_time: self.moment().time(), state_hash: self.state_hash() }
+    }
+
+    /// What may happen at any time between two ticks.
+    fn between_ticks(&mut self) {
+        for event in self.plugins.poll() {
+            self.push_plugin_event(&event);
+            if matches!(event, TrackerEvent::AllStarted { .. }) {
+                let moment = self.moment();
+                for failure in self.plugins.on_all_started(&View { world: &self.world, moment }) {
+                    tracing::error!("{failure}");
+                }
+            }
+        }
+        let moment = self.moment();
+        self.plugins.on_wake(&View { world: &self.world, moment });
+        self.take_arrived();
+        self.push_published();
+        self.net.flush();
+    }
+
+    /// Takes what has arrived; what may be answered at once is.
+    fn take_arrived(&mut self) {
+        // A bound, so that clients that never pause for breath cannot hold the tick back.
+        for _ in 0..self.inbox.len() {
+            match self.inbox.try_recv() {
+                Some(arrived) => self.arrived(arrived),
+                None => break,
+            }
+        }
+    }
+
+    /// Sleeps until something arrives or it is time.
+    fn wait(&self, until: Option<Instant>) {
+        let mut select = Select::new();
+        select.recv(self.inbox.receiver());
+        select.recv(self.stop.woken());
+        select.recv(&self.woken);
+        select.recv(self.plugins.start_signal());
+        match until {
+            // Timeouts are no error: it is time.
+            Some(until) => drop(select.ready_deadline(until)),
+            None => drop(select.ready()),
+        }
+        // The signal has done its work; what it announces is asked for in any case.
+        let _ = self.woken.try_recv();
+    }
+
+    /// Counts a tick towards every `sim_step`, and answers those that are done.
+    pub(super) fn count_steps(&mut self) {
+        if self.steps.is_empty() {
+            return;
+        }
+        for step in &mut self.steps {
+            step.remaining -= 1;
+        }
+        let body = self.step_reply();
+        let net = &self.net;
+        let queue = &mut self.queue;
+        self.steps.retain(|step| {
+            if step.remaining == 0 {
+                net.reply(step.to.session, step.to.slot, body.clone());
+                queue.set_stepping(step.to.session, false);
+            }
+            step.remaining > 0
+        });
+        self.steps_changed();
+    }
+
+    /// The clock runs as long as the longest `sim_step` wants.
+    pub(super) fn steps_changed(&mut self) {
+        self.clock.set_steps(self.steps.iter().map(|step| step.remaining).max().unwrap_or(0));
+    }
+
+    /// A connection has gone: its robot is free, and its steps are nobody's.
+    pub(super) fn closed(&mut self, session: SessionId) {
+        if let Some(robot) = self.claims.release(session) {
+            self.released(robot);
+        }
+        self.steps.retain(|step| step.to.session != session);
+        self.steps_changed();
+        self.early_resets.retain(|to| to.session != session);
+        self.queue.forget(session);
+    }
+
+    /// A robot is nobody's now: it does not drive on by itself.
+    pub(super) fn released(&mut self, robot: EntityId) {
+        self.world.set_claimed(robot.0, false);
+        self.world.release_robot(robot.0);
+    }
+}

@@ -1,0 +1,204 @@
+//! `sim_get_state` and `sim_load_state`: everything that the future depends on, out and back in.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use tickworks_plugin_api::{EntityId, Operation, parse_request};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::builtins::{LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
+use super::simulation::{Simulation, Stage};
+use crate::net::Request;
+use crate::plugin::SavedPlugin;
+
+/// Version of the form of [`WorldState`].
+const FORMAT: u32 = 1;
+
+/// A snapshot of a world inflates to about as much as one of the same world taken now: past this many times that, and
+/// past [`SMALL_SNAPSHOT`], it is a bomb.
+const LARGEST_RATIO: u64 = 16;
+
+/// Room that every snapshot has, bytes.
+const SMALL_SNAPSHOT: u64 = 16 << 20;
+
+impl Simulation {
+    /// Everything that the future depends on.
+    pub(super) fn get_state(&mut self) -> Result<StateReply, String> {
+        let saved = self.save_plugins().map_err(|text| format!("sim_get_state: {text}"))?;
+        let view = self.view();
+        let robots = (0..self.world.robot_count() as u64)
+            .filter_map(|id| Some((id.to_string(), view.robot_state(EntityId(id))?)))
+            .collect();
+        let data = deflate(&self.world.snapshot()).map_err(|error| format!("sim_get_state: {error}"))?;
+        let state = WorldState {
+            format: FORMAT,
+            world: format!("{:016x}", self.world.digest()),
+            tick: self.tick,
+            control_loop_rate_hz: self.rate,
+            seed: self.seed,
+            hash: format!("{:016x}", self.hash_of(&saved)),
+            data: STANDARD.encode(data),
+        };
+        let plugins = saved.into_iter().map(|saved| (saved.instance.clone(), plugin_state(saved))).collect();
+        Ok(StateReply { robots, state, plugins })
+    }
+
+    /// Takes a state back: all of it, or nothing and an error.
+    pub(super) fn load_state(&mut self, request: &Request) -> Result<StatusReply, String> {
+        if self.stage == Stage::Starting {
+            return Err("sim_load_state: the plugins are still starting".into());
+        }
+        let LoadStateRequest { state } = parse_request(&request.cmd, &request.json)?;
+        self.plugins.may(Operation::LoadState).map_err(|refusal| format!("sim_load_state: {}", refusal.text))?;
+        self.check_fits(&state.state).map_err(|text| format!("sim_load_state: {text}"))?;
+        let data = STANDARD
+            .decode(&state.state.data)
+            .map_err(|error| format!("sim_load_state: field state.data: not base64: {error}"))?;
+        let before = self.world.snapshot();
+        let most = SMALL_SNAPSHOT + LARGEST_RATIO * before.len() as u64;
+        let snapshot = inflate(&data, most).map_err(|error| format!("sim_load_state: field state.data: {error}"))?;
+        let plugins = saved_plugins(state.plugins).map_err(|text| format!("sim_load_state: {text}"))?;
+
+        self.world
+            .restore(&snapshot)
+            .map_err(|error| format!("sim_load_state: field state.data: {}: {}", error.field, error.message))?;
+        match self.plugins.load_state(&plugins) {
+            Ok(warnings) => {
+                for warning in warnings {
+                    tracing::warn!("sim_load_state: {warning}");
+                }
+            }
+            Err(failure) => {
+                if let Err(error) = self.world.restore(&before) {
+                    tracing::error!("the world before a failed sim_load_state could not be restored: {}", error.message);
+                }
+                return Err(format!("sim_load_state: field plugins.{}: {}", failure.instance, failure.text));
+            }
+        }
+        self.tick = state.state.tick;
+        self.push_state_loaded();
+        Ok(StatusReply { status: "loaded" })
+    }
+
+    fn check_fits(&self, state: &WorldState) -> Result<(), String> {
+        if state.format != FORMAT {
+            return Err(format!("field state.format is {}, this host reads {FORMAT}", state.format));
+        }
+        let digest = format!("{:016x}", self.world.digest());
+        if state.world != digest {
+            return Err(format!(
+                "field state.world is {}, but the world that runs here is {digest} ({}): a state fits into the world that \
+                 it came from",
+                state.world, self.world_name
+            ));
+        }
+        if state.control_loop_rate_hz != self.rate {
+            return Err(format!(
+                "field state.control_loop_rate_hz is {}, but this host runs at {} Hz (--rate)",
+                state.control_loop_rate_hz, self.rate
+            ));
+        }
+        Ok(())
+    }
+
+    /// Hash of everything that a state holds. The same run gives the same, at any pace and thread count (I9).
+    pub(super) fn state_hash(&mut self) -> u64 {
+        match self.save_plugins() {
+            Ok(saved) => self.hash_of(&saved),
+            Err(text) => {
+                tracing::error!("the state hash leaves the plugins out: {text}");
+                self.hash_of(&[])
+            }
+        }
+    }
+
+    fn save_plugins(&mut self) -> Result<Vec<SavedPlugin>, String> {
+        self.plugins.save().map_err(|failure| failure.to_string())
+    }
+
+    fn hash_of(&self, plugins: &[SavedPlugin]) -> u64 {
+        let mut hash = Xxh3::new();
+        hash.update(&self.world.state_hash().to_le_bytes());
+        hash.update(&self.tick.to_le_bytes());
+        for plugin in plugins {
+            for part in [plugin.instance.as_bytes(), &plugin.state] {
+                hash.update(&(part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        hash.digest()
+    }
+}
+
+/// A plugin's state as JSON where it is JSON, so that people can read it; else as base64.
+fn plugin_state(saved: SavedPlugin) -> PluginState {
+    match serde_json::from_slice(&saved.state) {
+        Ok(state) => PluginState { version: saved.version, state: Some(state), data: None },
+        Err(_) => PluginState { version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) },
+    }
+}
+
+fn saved_plugins(plugins: BTreeMap<String, PluginState>) -> Result<Vec<SavedPlugin>, String> {
+    plugins
+        .into_iter()
+        .map(|(instance, plugin)| {
+            let state = match (plugin.state, plugin.data) {
+                (Some(state), None) => state.to_string().into_bytes(),
+                (None, Some(data)) => STANDARD
+                    .decode(data)
+                    .map_err(|error| format!("field plugins.{instance}.data: not base64: {error}"))?,
+                _ => return Err(format!("field plugins.{instance}: expected exactly one of state and data")),
+            };
+            Ok(SavedPlugin { id: String::new(), instance, version: plugin.version, state })
+        })
+        .collect()
+}
+
+fn deflate(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn inflate(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
+    let mut inflated = Vec::new();
+    let mut decoder = ZlibDecoder::new(bytes).take(most + 1);
+    decoder.read_to_end(&mut inflated).map_err(|error| format!("not a deflated snapshot: {error}"))?;
+    if inflated.len() as u64 > most {
+        return Err(format!("it inflates to more than {most} bytes, too much for this world"));
+    }
+    Ok(inflated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugin_states_keep_their_bytes_or_their_meaning() {
+        let saved = |state: &[u8]| SavedPlugin {
+            id: "p".into(),
+            instance: "p".into(),
+            version: "1.0.0".into(),
+            state: state.to_vec(),
+        };
+        for bytes in [&b"\xff\x00binary"[..], b"", b"{\"a\":[1,2.5]}", b"null"] {
+            let state = plugin_state(saved(bytes));
+            let text = serde_json::to_string(&BTreeMap::from([("p", &state)])).unwrap();
+            let back = saved_plugins(serde_json::from_str(&text).unwrap()).unwrap();
+            assert_eq!(back[0].state, bytes);
+        }
+    }
+
+    #[test]
+    fn snapshots_survive_the_way() {
+        let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(inflate(&deflate(&bytes).unwrap(), 1 << 20).unwrap(), bytes);
+        assert!(inflate(&deflate(&bytes).unwrap(), 1000).unwrap_err().contains("too much"));
+        assert!(inflate(b"not deflated", 1 << 20).unwrap_err().contains("not a deflated snapshot"));
+    }
+}

@@ -1,0 +1,460 @@
+//! A [`World`] from a [`WorldSpec`]. Nothing moves while it is built; colliders and queries are in step when it is done.
+
+use std::cell::OnceCell;
+use std::fmt::Write as _;
+
+use glamx::{DPose3, DVec3};
+use specs::{Builder, Entity, WorldExt};
+use tickworks_motion::{DiffDrive, Twist, UavLevel2};
+use tickworks_plugin_api::abi::kind;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::components::{self as c, RobotKind};
+use super::index::{self, Index};
+use super::spec::{RobotSpec, WorldSpec};
+use super::{Body, World};
+use crate::physics::{
+    BodyHandle, BodyKind, BodySpec, ColliderSpec, Inertial, JointHandle, JointKind, JointLimit, JointSpec, Physics,
+    PhysicsOptions, Shape, Threads,
+};
+
+mod groups;
+
+use groups::Groups;
+
+/// What is chosen for a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BuildOptions {
+    /// Ticks a second.
+    pub rate_hz: f64,
+    /// For what is drawn at random.
+    pub seed: u64,
+    /// For the solver; results do not depend on it.
+    pub threads: Threads,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self { rate_hz: 60.0, seed: 0, threads: Threads::Auto }
+    }
+}
+
+/// Something that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{element}: {message}")]
+pub struct BuildError {
+    /// The scoped name of what it is about.
+    pub element: String,
+    /// One sentence.
+    pub message: String,
+}
+
+impl BuildError {
+    fn new(element: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { element: element.into(), message: message.into() }
+    }
+}
+
+impl World {
+    /// Builds a world.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with the scoped name of its element.
+    pub fn from_spec(spec: &WorldSpec, options: &BuildOptions) -> Result<Self, Vec<BuildError>> {
+        Building::new(spec, options)?.finish()
+    }
+}
+
+/// A world under construction.
+struct Building<'a> {
+    spec: &'a WorldSpec,
+    options: &'a BuildOptions,
+    dt: f64,
+    subticks: u32,
+    groups: Groups,
+    physics: Physics,
+    ecs: specs::World,
+    index: Index,
+    bodies: Vec<Body>,
+    joints: Vec<Option<JointHandle>>,
+    errors: Vec<BuildError>,
+}
+
+impl<'a> Building<'a> {
+    fn new(spec: &'a WorldSpec, options: &'a BuildOptions) -> Result<Self, Vec<BuildError>> {
+        let mut errors = groups::check_references(spec);
+        if !(options.rate_hz.is_finite() && options.rate_hz > 0.0) {
+            errors.push(BuildError::new(
+                &spec.name,
+                format!("the rate is {} Hz, but must be positive and finite", options.rate_hz),
+            ));
+        }
+        if !(spec.max_step_size.is_finite() && spec.max_step_size > 0.0) {
+            errors.push(BuildError::new(
+                &spec.name,
+                format!("max_step_size is {} s, but must be positive and finite", spec.max_step_size),
+            ));
+        }
+        if !spec.gravity.is_finite() {
+            errors.push(BuildError::new(&spec.name, format!("gravity is {}, but must be finite", spec.gravity)));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let dt = 1.0 / options.rate_hz;
+        let subticks = (dt / spec.max_step_size - 1e-9).ceil().clamp(1.0, 1e6) as u32;
+        let physics = Physics::new(PhysicsOptions {
+            gravity: spec.gravity,
+            dt: dt / f64::from(subticks),
+            max_speed: fastest(spec, dt),
+            threads: options.threads,
+        });
+        let mut ecs = specs::World::new();
+        c::register(&mut ecs);
+        Ok(Self {
+            spec,
+            options,
+            dt,
+            subticks,
+            groups: Groups::new(spec),
+            physics,
+            ecs,
+            index: Index::default(),
+            bodies: Vec::new(),
+            joints: Vec::new(),
+            errors,
+        })
+    }
+
+    fn finish(mut self) -> Result<World, Vec<BuildError>> {
+        self.models();
+        self.links();
+        self.joints();
+        self.robots();
+        if self.errors.is_empty()
+            && let Err(message) = self.physics.configure_threads()
+        {
+            self.errors.push(BuildError::new(&self.spec.name, message));
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        self.physics.sync();
+        let digest = self.digest();
+        let mut world = World {
+            ecs: self.ecs,
+            physics: self.physics,
+            index: self.index,
+            bodies: self.bodies,
+            dt: self.dt,
+            subticks: self.subticks,
+            digest,
+            pushed: Vec::new(),
+            quarantined: Vec::new(),
+            initial: None,
+            scratch: Default::default(),
+            robots_view: OnceCell::new(),
+            bodies_view: OnceCell::new(),
+            outsiders: OnceCell::new(),
+        };
+        world.remember_initial();
+        Ok(world)
+    }
+
+    fn models(&mut self) {
+        for model in &self.spec.models {
+            let n = self.index.models.len();
+            let entity = self
+                .ecs
+                .create_entity()
+                .with(c::Id(index::id(kind::MODEL, n)))
+                .with(c::Name(model.name.clone()))
+                .with(c::Model { canonical: None, initial: model.pose })
+                .build();
+            self.index.add(kind::MODEL, entity, &model.name);
+        }
+    }
+
+    fn links(&mut self) {
+        for group in 0..self.groups.count() {
+            self.body(group);
+        }
+        // Entities after bodies, so that ids follow the document and not the groups.
+        for (n, link) in self.spec.links.iter().enumerate() {
+            let group = self.groups.of_link[n];
+            let in_body = self.groups.frames[group].inv_mul(&link.pose);
+            let fixed = self.groups.fixed[group];
+            let com = link.inertial.pose.translation;
+            let entity = self
+                .ecs
+                .create_entity()
+                .with(c::Id(index::id(kind::BODY, n)))
+                .with(c::Name(link.name.clone()))
+                .with(c::Link { body: group, in_body, com, fixed, carrier: None, robot: None })
+                .with(c::LinkState { pose: link.pose, linear: DVec3::ZERO, angular: DVec3::ZERO })
+                .build();
+            self.index.add(kind::BODY, entity, &link.name);
+            if let Some(body) = self.bodies.get_mut(group) {
+                body.links.push(entity);
+            }
+        }
+        for (n, model) in self.spec.models.iter().enumerate() {
+            if let Some(link) = model.canonical_link {
+                let in_link = self.spec.links[link].pose.inv_mul(&model.pose);
+                let canonical = Some((self.index.bodies[link], in_link));
+                let row = c::Model { canonical, initial: model.pose };
+                put(&self.ecs, self.index.models[n], row);
+            }
+        }
+    }
+
+    /// One body of the engine, with the colliders of all its links.
+    fn body(&mut self, group: usize) {
+        let links = self.groups.members[group].clone();
+        let Some(first) = links.first().map(|l| &self.spec.links[*l]) else { return };
+        let frame = self.groups.frames[group];
+        let robot = self.groups.robot[group].map(|r| &self.spec.robots[r]);
+        let uav = robot.is_some_and(|r| r.kind != RobotKind::DiffDrive);
+        let kind = if self.groups.fixed[group] {
+            BodyKind::Static
+        } else if uav && self.groups.main[group] {
+            BodyKind::Flier
+        } else {
+            BodyKind::Dynamic { can_sleep: robot.is_none() && self.spec.models[first.model].allow_sleep }
+        };
+        let parts: Vec<Inertial> = links
+            .iter()
+            .map(|l| self.spec.links[*l].inertial.placed(&frame.inv_mul(&self.spec.links[*l].pose)))
+            .collect();
+        let body = BodySpec {
+            pose: frame,
+            kind,
+            inertial: Inertial::sum(&parts).unwrap_or(Inertial { mass: 0.0, ..Inertial::DEFAULT }),
+            gravity_scale: if uav || !first.gravity { 0.0 } else { 1.0 },
+            damping: first.damping,
+        };
+        let handle = match self.physics.add_body(&body, group as u64) {
+            Ok(handle) => handle,
+            Err(message) => {
+                self.errors.push(BuildError::new(&first.name, message));
+                return;
+            }
+        };
+        for l in links {
+            let link = &self.spec.links[l];
+            let in_body = frame.inv_mul(&link.pose);
+            for collision in &link.collisions {
+                let collider = ColliderSpec {
+                    pose: in_body * collision.pose,
+                    shape: collision.shape.clone(),
+                    surface: collision.surface,
+                    tag: index::id(kind::BODY, l),
+                    group: self.groups.contact_group[group],
+                };
+                if let Err(message) = self.physics.add_collider(handle, &collider) {
+                    self.errors.push(BuildError::new(format!("{}::{}", link.name, collision.name), message));
+                }
+            }
+        }
+        debug_assert!(self.bodies.len() == group || !self.errors.is_empty());
+        self.bodies.push(Body { handle, links: Vec::new(), robot: None });
+    }
+
+    fn joints(&mut self) {
+        let mut anchor: Option<BodyHandle> = None;
+        for joint in &self.spec.joints {
+            let child = self.groups.of_link[joint.child];
+            let parent = joint.parent.map(|l| self.groups.of_link[l]);
+            // Fixed joints are in the groups already; one within a group has nothing to do.
+            if joint.kind == JointKind::Fixed || parent == Some(child) || self.bodies.len() < self.groups.count() {
+                self.joints.push(None);
+                continue;
+            }
+            let (parent, parent_frame) = match parent {
+                Some(group) => (self.bodies[group].handle, self.groups.frames[group]),
+                None => {
+                    let handle = match anchor {
+                        Some(handle) => handle,
+                        None => match self.physics.add_body(&anchor_spec(), u64::MAX) {
+                            Ok(handle) => *anchor.insert(handle),
+                            Err(message) => {
+                                self.errors.push(BuildError::new(&joint.name, message));
+                                continue;
+                            }
+                        },
+                    };
+                    (handle, DPose3::IDENTITY)
+                }
+            };
+            let frame = JointSpec::frame(joint.pose.translation, joint.axis);
+            let mut spec = JointSpec::new(joint.kind, &frame, &parent_frame, &self.groups.frames[child]);
+            spec.limit = JointLimit { lower: joint.lower, upper: joint.upper };
+            spec.effort = if joint.effort >= 0.0 { joint.effort } else { f64::INFINITY };
+            spec.damping = joint.damping;
+            spec.friction = joint.friction;
+            spec.stiffness = joint.spring_stiffness;
+            spec.reference = joint.spring_reference;
+            self.joints.push(Some(self.physics.add_joint(parent, self.bodies[child].handle, spec)));
+        }
+    }
+
+    fn robots(&mut self) {
+        for (n, robot) in self.spec.robots.iter().enumerate() {
+            if let Err(message) = self.robot(n, robot) {
+                self.errors.push(BuildError::new(&self.spec.models[robot.model].name, message));
+            }
+        }
+    }
+
+    fn robot(&mut self, n: usize, robot: &RobotSpec) -> Result<(), String> {
+        let model = &self.spec.models[robot.model];
+        let Some(canonical) = model.canonical_link else {
+            return Err("a robot needs a link, and this model has none".to_owned());
+        };
+        let group = self.groups.of_link[canonical];
+        if self.groups.fixed[group] {
+            return Err("a robot must be able to move, but this model is static or fixed to the world".to_owned());
+        }
+        if robot.limits.iter().any(|l| !(l.is_finite() && *l >= 0.0)) {
+            return Err(format!("the limits {:?} of a robot must be finite and not negative", robot.limits));
+        }
+        if !(robot.drag.is_finite() && robot.drag >= 0.0) {
+            return Err(format!("the drag coefficient is {}, but must be finite and not negative", robot.drag));
+        }
+        let Some(body) = self.bodies.get(group).map(|b| b.handle) else { return Ok(()) };
+        let own = self.groups.of_robot[n].clone();
+        let info = c::RobotInfo {
+            id: index::id(kind::ROBOT, n),
+            model: index::id(kind::MODEL, robot.model),
+            name: model.name.clone(),
+            kind: robot.kind,
+            axes: robot.axes,
+            control_len: robot.kind.control_len(),
+            limits: robot.limits,
+            drag: if robot.kind == RobotKind::UavLevel2 { robot.drag } else { 0.0 },
+        };
+        let bodies = own.iter().filter_map(|g| self.bodies.get(*g)).map(|b| b.handle).collect();
+        let entity = self.index.models[robot.model];
+        put(&self.ecs, entity, c::Robot { id: info.id, body, bodies });
+        self.index.infos.push(info);
+        put(&self.ecs, entity, c::Pose(model.pose));
+        put(&self.ecs, entity, c::Velocity(Twist::ZERO));
+        put(&self.ecs, entity, c::ControlInput(None));
+        put(&self.ecs, entity, c::Colliding(false));
+        put(&self.ecs, entity, c::Claimed(false));
+        let motion = match robot.kind {
+            RobotKind::UavLevel1 => c::Motion::Level1,
+            RobotKind::UavLevel2 => c::Motion::Level2(UavLevel2 { drag: robot.drag }),
+            RobotKind::DiffDrive => c::Motion::DiffDrive { set_point: [0.0; 2] },
+        };
+        put(&self.ecs, entity, motion);
+        if robot.kind == RobotKind::DiffDrive {
+            let wheels = self.wheels(robot)?;
+            put(&self.ecs, entity, wheels);
+            for (joint, _) in wheels.joints {
+                self.physics.drive(joint, 0.0);
+            }
+        } else {
+            let ball = self.physics.bounding_ball(body);
+            put(&self.ecs, entity, c::Flight { body, ball, solo: own.len() == 1, axes: robot.axes });
+            put(&self.ecs, entity, c::Phase::Free);
+        }
+        self.bodies[group].robot = Some(entity);
+        let mut rows = self.ecs.write_storage::<c::Link>();
+        for of in own {
+            for link in &self.groups.members[of] {
+                if let Some(row) = rows.get_mut(self.index.bodies[*link]) {
+                    row.robot = Some(entity);
+                    row.carrier = (of == group && robot.kind != RobotKind::DiffDrive).then_some(entity);
+                }
+            }
+        }
+        drop(rows);
+        self.index.add(kind::ROBOT, entity, &model.name);
+        Ok(())
+    }
+
+    fn wheels(&self, robot: &RobotSpec) -> Result<c::Wheels, String> {
+        let model = &self.spec.models[robot.model];
+        let Some(wheels) = &robot.wheels else {
+            return Err("a DiffDrive needs a left and a right wheel joint, and none are named".to_owned());
+        };
+        let side = |n: usize| -> Result<(JointHandle, f64, f64, Option<f64>), String> {
+            let joint = &self.spec.joints[n];
+            let handle = self.joints.get(n).copied().flatten();
+            let Some(handle) = handle.filter(|_| joint.kind == JointKind::Revolute) else {
+                return Err(format!("the wheel joint {} must be revolute or continuous", joint.name));
+            };
+            let axis = model.pose.rotation.inverse() * joint.axis.normalize_or_zero();
+            if axis.y.abs() < 0.5 {
+                return Err(format!(
+                    "the axis of the wheel joint {} is {axis} in the model's frame, but must lie along y (left)",
+                    joint.name
+                ));
+            }
+            let place = model.pose.inverse_transform_point(joint.pose.translation).y;
+            let radius = self.spec.links[joint.child].collisions.iter().find_map(|c| match c.shape {
+                Shape::Cylinder { radius, .. } | Shape::Sphere { radius } => Some(radius),
+                _ => None,
+            });
+            Ok((handle, axis.y.signum(), place, radius))
+        };
+        let (left, right) = (side(wheels.left)?, side(wheels.right)?);
+        let separation = wheels.separation.unwrap_or((left.2 - right.2).abs());
+        if !(separation.is_finite() && separation > 0.0) {
+            return Err(format!("the wheel separation is {separation} m, but must be positive"));
+        }
+        let Some(radius) = wheels.radius.or(left.3).or(right.3) else {
+            return Err(
+                "the wheel radius is not given, and the wheels have no cylinder or sphere to take it from".to_owned()
+            );
+        };
+        if !(radius.is_finite() && radius > 0.0) {
+            return Err(format!("the wheel radius is {radius} m, but must be positive"));
+        }
+        let drive = DiffDrive { wheel_separation: separation, wheel_radius: radius };
+        Ok(c::Wheels { drive, joints: [(left.0, left.1), (right.0, right.1)] })
+    }
+
+    fn digest(&self) -> u64 {
+        struct Hashing(Xxh3);
+        impl std::fmt::Write for Hashing {
+            fn write_str(&mut self, text: &str) -> std::fmt::Result {
+                self.0.update(text.as_bytes());
+                Ok(())
+            }
+        }
+        let mut hash = Hashing(Xxh3::new());
+        // Debug text of floats is exact. Writing into a hash cannot fail.
+        let _ = write!(hash, "{:?} {:?} {:?}", self.spec, self.options.rate_hz, self.options.seed);
+        hash.0.digest()
+    }
+}
+
+fn anchor_spec() -> BodySpec {
+    BodySpec {
+        pose: DPose3::IDENTITY,
+        kind: BodyKind::Static,
+        inertial: Inertial::DEFAULT,
+        gravity_scale: 0.0,
+        damping: [0.0; 2],
+    }
+}
+
+/// Gives an entity a component. The entity is alive: nothing is deleted while a world is built.
+fn put<C: specs::Component>(ecs: &specs::World, entity: Entity, component: C) {
+    let _ = ecs.write_storage::<C>().insert(entity, component);
+}
+
+/// The fastest that a robot is meant to be, m/s.
+fn fastest(spec: &WorldSpec, dt: f64) -> f64 {
+    let speed = |robot: &RobotSpec| {
+        let limit = DVec3::new(robot.limits[0], robot.limits[1], robot.limits[2]).length();
+        match robot.kind {
+            RobotKind::UavLevel1 => limit / dt,
+            RobotKind::UavLevel2 if robot.drag > 0.0 => limit / robot.drag,
+            _ => 0.0,
+        }
+    };
+    spec.robots.iter().map(speed).filter(|s| s.is_finite()).fold(0.0, f64::max)
+}

@@ -1,0 +1,111 @@
+//! The world: models, links, joints and robots as entities, and what a tick does to them.
+//!
+//! - [`spec`]: what a world is made from, in plain numbers; [`build`] makes it;
+//! - [`components`]: what entities carry; [`index`]: entities by id and by name;
+//! - [`command`]: control inputs, forces and impulses; [`tick`]: one control period, with [`reach`] deciding who needs
+//!   the solver;
+//! - [`view`]: robots and bodies as arrays; [`query`]: poses and ray casts;
+//! - [`state`]: reset, snapshot, restore, hash.
+//!
+//! The world has no clock: ticks are counted, paused and paced by who owns it. Motion is here, contact in
+//! [`crate::physics`].
+
+#![forbid(unsafe_code)]
+
+pub mod build;
+pub mod command;
+pub mod components;
+pub mod index;
+pub mod query;
+mod reach;
+pub mod spec;
+pub mod state;
+mod tick;
+pub mod view;
+
+use std::cell::OnceCell;
+
+use specs::{Entity, WorldExt};
+
+use crate::physics::{BodyHandle, Physics};
+
+pub use build::{BuildError, BuildOptions};
+pub use command::CommandError;
+pub use components::{RobotInfo, RobotKind};
+pub use query::{BadRay, RayAnswer, RayQuery};
+pub use spec::WorldSpec;
+pub use state::RestoreError;
+pub use view::{BodiesView, RobotsView};
+
+/// A world that has been built. See the module's documentation.
+pub struct World {
+    ecs: specs::World,
+    physics: Physics,
+    index: index::Index,
+    /// What each of the engine's bodies carries; a body's tag is its index here.
+    bodies: Vec<Body>,
+    dt: f64,
+    subticks: u32,
+    digest: u64,
+    /// Bodies with a force that ends with this tick.
+    pushed: Vec<BodyHandle>,
+    quarantined: Vec<u64>,
+    initial: Option<Box<state::Initial>>,
+    scratch: tick::Scratch,
+    robots_view: OnceCell<view::RobotArrays>,
+    bodies_view: OnceCell<view::BodyArrays>,
+    outsiders: OnceCell<crate::physics::query::Outsiders>,
+}
+
+/// One of the engine's bodies: links that are fixed to each other are one.
+struct Body {
+    handle: BodyHandle,
+    /// Its links.
+    links: Vec<Entity>,
+    /// The robot whose model's frame this body's frame is, if it is a robot's main body.
+    robot: Option<Entity>,
+}
+
+impl World {
+    /// Length of a tick, s.
+    pub fn tick_dt(&self) -> f64 {
+        self.dt
+    }
+
+    /// Physics steps in a tick.
+    pub fn subticks(&self) -> u32 {
+        self.subticks
+    }
+
+    /// A number that stands for the world as it was built: the same document with the same options gives the same one.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// How many robots there are.
+    pub fn robot_count(&self) -> usize {
+        self.index.robots.len()
+    }
+
+    /// Bodies that were taken out in the last tick because their state was no longer finite, ascending.
+    pub fn quarantined(&self) -> &[u64] {
+        &self.quarantined
+    }
+
+    /// The contact side of the world, to be looked at.
+    pub fn physics(&self) -> &Physics {
+        &self.physics
+    }
+
+    /// What was derived from the state is no longer true.
+    fn touch(&mut self) {
+        self.robots_view.take();
+        self.bodies_view.take();
+        self.outsiders.take();
+    }
+
+    /// A component of an entity, copied.
+    fn get<C: specs::Component + Copy>(&self, entity: Entity) -> Option<C> {
+        self.ecs.read_storage::<C>().get(entity).copied()
+    }
+}

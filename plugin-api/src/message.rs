@@ -1,0 +1,147 @@
+//! A request of a client.
+#![forbid(unsafe_code)]
+
+use crate::raw::Message;
+use crate::{EntityId, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt;
+
+impl Message {
+    /// Unique within a run.
+    pub fn id(&self) -> u64 {
+        self.fields().id
+    }
+
+    /// The connection that it came from: unique within a run.
+    pub fn session(&self) -> u64 {
+        self.fields().session
+    }
+
+    /// The robot that the connection has claimed, or [`EntityId::NONE`].
+    pub fn from(&self) -> EntityId {
+        EntityId(self.fields().from)
+    }
+
+    /// The robot that the request is about: its `robot_id`, else what the endpoint's
+    /// [`DefaultRobot`](crate::DefaultRobot) says, else [`EntityId::NONE`].
+    ///
+    /// The host has checked that it exists, and for [`RobotUse::Control`](crate::RobotUse::Control) that the sender may
+    /// control it.
+    pub fn robot(&self) -> EntityId {
+        EntityId(self.fields().target)
+    }
+
+    /// The command.
+    pub fn cmd(&self) -> &str {
+        std::str::from_utf8(self.raw_cmd()).unwrap_or_default()
+    }
+
+    /// The whole request, `cmd` included: a JSON object as text.
+    pub fn json(&self) -> &[u8] {
+        self.raw_json()
+    }
+
+    /// The request as a type with the fields that the command knows. The type must allow others, since `cmd`,
+    /// `robot_id` and the like are there too.
+    ///
+    /// # Errors
+    /// An `err` response: one sentence with the command, the field and the offending value.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Response> {
+        parse_request(self.cmd(), self.json()).map_err(Response::err)
+    }
+
+    /// The request as a JSON value; null when it is no JSON.
+    pub fn value(&self) -> Value {
+        serde_json::from_slice(self.json()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("id", &self.id())
+            .field("session", &self.session())
+            .field("from", &self.from())
+            .field("robot", &self.robot())
+            .field("json", &String::from_utf8_lossy(self.json()))
+            .finish()
+    }
+}
+
+/// A request's JSON as a type with the fields that the command `cmd` knows.
+///
+/// # Errors
+/// One sentence with the command, the field and the offending value.
+pub fn parse_request<'a, T: Deserialize<'a>>(cmd: &str, json: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(json).or_else(|_| {
+        // Again, slower, for the way to what is wrong.
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))
+    })
+}
+
+/// A value longer than this is cut in an error: a client sees what it sent, not all of it.
+const LONGEST_ERROR: usize = 300;
+
+fn parse_error(cmd: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let mut text = error.inner().to_string();
+    // A place in a request of one line helps nobody who sent a map.
+    if let Some(place) = text.rfind(" at line ") {
+        text.truncate(place);
+    }
+    for (rust, word) in [("f64", "a number"), ("u64", "a whole number from 0"), ("u32", "a whole number from 0")] {
+        if let Some(start) = text.strip_suffix(rust).filter(|start| start.ends_with("expected ")) {
+            text = format!("{start}{word}");
+        }
+    }
+    if text.len() > LONGEST_ERROR {
+        let end = (0..=LONGEST_ERROR).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    match error.path().to_string().as_str() {
+        "." => format!("{cmd}: {text}"),
+        path => format!("{cmd}: field {path}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::TestMessage;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    struct Move {
+        #[expect(dead_code, reason = "only parsed")]
+        control_input: Vec<f64>,
+    }
+
+    fn error(json: &str) -> String {
+        let message = TestMessage::new("move", json);
+        let response = message.parse::<Move>().unwrap_err();
+        response.error().unwrap()
+    }
+
+    #[test]
+    fn parse_names_the_field_and_the_value() {
+        assert_eq!(
+            error(r#"{"cmd":"move","control_input":[1,2,"x"]}"#),
+            "move: field control_input[2]: invalid type: string \"x\", expected a number"
+        );
+        assert_eq!(error(r#"{"cmd":"move"}"#), "move: missing field `control_input`");
+        assert_eq!(
+            error(r#"{"cmd":"move","control_input":5}"#),
+            "move: field control_input: invalid type: integer `5`, expected a sequence"
+        );
+        assert!(error(&format!(r#"{{"control_input":"{}"}}"#, "é".repeat(5000))).len() < 400);
+    }
+
+    #[test]
+    fn parse_takes_integers_for_numbers() {
+        let message = TestMessage::new("move", r#"{"cmd":"move","control_input":[1,2.5]}"#);
+        assert!(message.parse::<Move>().is_ok());
+        assert_eq!(message.value()["control_input"][1], 2.5);
+        assert_eq!(message.cmd(), "move");
+    }
+}

@@ -1,0 +1,4 @@
+/* SLOT is a required one, and NULL. */
+#include "base.h"
+
+EXPORT_TABLE(table.SLOT = NULL)
