@@ -8,4 +8,6 @@ pub mod net;
 pub mod physics;
 pub mod plugin;
 pub mod sdf;
+pub mod sim;
 mod suggest;
+pub mod world;
