@@ -270,8 +270,9 @@ fn a_stack_of_ten_boxes_rests_for_a_minute() {
         for (n, id) in ids.iter().enumerate() {
             let p = world.pose_of(*id).unwrap().translation;
             let start = scene.0.links[n + 1].pose.translation;
-            println!("{step} box {n}: {:?}", p - start);
-            assert!((p - start).length() < 5e-3, "box {n} moved by {} m at steps of {step} s", (p - start).length());
+            // Contacts are springs: the lower ones carry more.
+            let allowed = if step == 0.001 { 5e-4 } else { 5e-3 };
+            assert!((p - start).length() < allowed, "box {n} moved by {} m at steps of {step} s", (p - start).length());
         }
     }
 }

@@ -21,8 +21,8 @@ thread_local! {
 /// The hosts of all instances, for panics of threads that are in no call.
 static HOSTS: Mutex<Vec<Weak<HostLink>>> = Mutex::new(Vec::new());
 
-/// Installs the hook, once, and registers an instance's host.
-pub(crate) fn watch(host: &Arc<HostLink>) {
+/// Installs the hook, once.
+pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let previous = std::panic::take_hook();
@@ -32,6 +32,11 @@ pub(crate) fn watch(host: &Arc<HostLink>) {
             }
         }));
     });
+}
+
+/// Has panics of this instance's threads told to its host.
+pub(crate) fn watch(host: &Arc<HostLink>) {
+    install_hook();
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     hosts.retain(|host| host.strong_count() > 0);
     hosts.push(Arc::downgrade(host));

@@ -4,7 +4,7 @@
 //! so.
 
 use crate::abi::{self, Bytes, PluginTable, out, rc};
-use crate::panics::{guard, watch};
+use crate::panics::{guard, install_hook, watch};
 use crate::raw::{self, HostLink, InstancePtr, Message, Out, World};
 use crate::response::Answer;
 use crate::{Canvas, Commands, Config, Host, Operation, Plugin, Response};
@@ -119,6 +119,7 @@ unsafe fn call_with_world<P: Plugin>(
 unsafe extern "C" fn describe<P: Plugin>(sink: *const abi::Sink) -> i32 {
     // SAFETY: the host's sink, valid for this call.
     let out = unsafe { Out::new(sink) };
+    install_hook();
     guard(None, &out, || match serde_json::to_vec(&P::manifest()) {
         Ok(json) => out.write(out::MANIFEST, &json),
         Err(error) => fail(&out, rc::ERR, format_args!("the manifest cannot be written as JSON: {error}")),

@@ -5,6 +5,13 @@
 
 static int *volatile nowhere = NULL;
 
+/* Deeper than any stack. */
+static int fall(int depth) {
+  volatile char frame[4096];
+  frame[0] = (char)depth;
+  return depth == -1 ? 0 : fall(depth + 1) + frame[0];
+}
+
 static void die(void) {
 #if HOW == 1
   *nowhere = 1;
@@ -15,6 +22,8 @@ static void die(void) {
   raise(SIGFPE);
 #elif HOW == 4
   __builtin_trap();
+#elif HOW == 5
+  fall(0);
 #endif
 }
 
@@ -45,4 +54,4 @@ static inline int32_t crash_on_tick(void *instance, const tw_world *world, const
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-EXPORT_TABLE((void)nowhere; table.SLOT = PASTE(crash_, SLOT))
+EXPORT_TABLE((void)nowhere; (void)fall; table.SLOT = PASTE(crash_, SLOT))

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub enum ClientError {
         /// What the system says.
         source: io::Error,
     },
-    /// Nothing came in time. Replies can no longer be told apart from late ones, so the client is of no use any more.
+    /// Nothing came in time. Should the reply come later, it is thrown away.
     #[error("no reply came within {} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The host has closed the connection.
@@ -55,6 +55,8 @@ pub struct Client {
     input: Buffer,
     scanned: usize,
     pushes: VecDeque<Value>,
+    /// Replies that are still to come, also those that nobody waits for any more.
+    owed: usize,
 }
 
 impl Client {
@@ -74,7 +76,15 @@ impl Client {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
                     let pushes = VecDeque::new();
-                    return Ok(Self { stream, framing, timeout, input: Buffer::default(), scanned: 0, pushes });
+                    return Ok(Self {
+                        stream,
+                        framing,
+                        timeout,
+                        input: Buffer::default(),
+                        scanned: 0,
+                        pushes,
+                        owed: 0,
+                    });
                 }
                 Err(new) => error = new,
             }
@@ -118,17 +128,27 @@ impl Client {
             Framing::MessagePack => msgpack::write_request(&mut bytes, request).map_err(ClientError::Request)?,
         }
         self.stream.set_write_timeout(Some(self.timeout))?;
-        self.stream.write_all(&bytes).map_err(|error| self.failed(error))?;
+        if let Err(error) = self.stream.write_all(&bytes) {
+            // A part of the request may be on its way, and nothing makes sense after it.
+            let _ = self.stream.shutdown(Shutdown::Both);
+            return Err(self.failed(error));
+        }
+        self.owed += 1;
         loop {
             let message = self.receive(deadline)?;
-            if message.get("topic").is_none() {
+            if message.get("topic").is_some() {
+                self.pushes.push_back(message);
+                continue;
+            }
+            self.owed -= 1;
+            if self.owed == 0 {
                 return Ok(message);
             }
-            self.pushes.push_back(message);
         }
     }
 
-    /// The next push, waiting for it; `None` when none comes in time.
+    /// The next push, waiting for it; `None` when none comes in time. What the host says without being asked, such as why it
+    /// closes the connection, comes here as well.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -136,10 +156,14 @@ impl Client {
         if let Some(push) = self.pushes.pop_front() {
             return Ok(Some(push));
         }
-        match self.receive(Instant::now() + timeout) {
-            Ok(push) => Ok(Some(push)),
-            Err(ClientError::Timeout(_)) => Ok(None),
-            Err(error) => Err(error),
+        let deadline = Instant::now() + timeout;
+        loop {
+            match self.receive(deadline) {
+                Ok(message) if message.get("topic").is_none() && self.owed > 0 => self.owed -= 1,
+                Ok(push) => return Ok(Some(push)),
+                Err(ClientError::Timeout(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -18,8 +18,8 @@ pub enum BodyKind {
         /// Whether it may be taken out of the solver while it rests.
         can_sleep: bool,
     },
-    /// A motion prescribed from outside, through [`super::Physics::aim`], which contacts may stop. No gravity, no
-    /// damping, never asleep, and out of the solver until it is enabled.
+    /// A motion prescribed from outside, through [`super::Physics::aim`]. Contacts may stop and shift it, but do not turn
+    /// it. No gravity, no damping, never asleep, and out of the solver until it is enabled.
     Flier,
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tickworks_plugin_api::abi::{self, Bytes, level, rc};
 
-/// Called from any thread when the sim thread has something to do, to get it out of its sleep.
+/// Called from any thread when the sim thread has something to do, to get it out of its sleep. It must not wait for the
+/// sim thread, which may itself wait for the plugin that calls.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// A push of a plugin to the subscribers of a topic.

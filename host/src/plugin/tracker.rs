@@ -275,6 +275,12 @@ impl Tracker {
         self.entries.iter().find(|entry| entry.report.key == key).map(|entry| &entry.report.state)
     }
 
+    /// Whether the load that an instance came with has ended.
+    pub fn load_has_ended(&self, key: InstanceKey) -> bool {
+        let load = self.entries.iter().find(|entry| entry.report.key == key).map(|entry| entry.load);
+        load.is_some_and(|load| !self.open_loads.contains(&load))
+    }
+
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }

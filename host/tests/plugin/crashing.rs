@@ -16,6 +16,7 @@ fn crash_child() {
     let mut manager = manager();
     manager.load(vec![spec(Path::new(&plugin))], &context());
     settle(&mut manager);
+    manager.on_all_started(&World::default());
     ask(&mut manager, "bad");
     manager.on_tick(&World::default(), &mut Vec::new());
     drop(manager);
@@ -40,6 +41,8 @@ fn the_plugin_the_slot_and_the_signal_are_named() {
         ("on_tick", "2", libc::SIGABRT, "SIGABRT (it called abort)"),
         ("destroy", "3", libc::SIGFPE, "SIGFPE (impossible arithmetic)"),
         ("create", "1", libc::SIGSEGV, "SIGSEGV (an address that is not its own)"),
+        // The standard library's handler, which comes next, says what it was and aborts.
+        ("on_tick", "5", libc::SIGABRT, "SIGSEGV (an address that is not its own)"),
         ("create", "4", libc::SIGILL, "SIGILL (an illegal instruction)"),
     ];
     for (slot, how, signal, name) in cases {

@@ -165,6 +165,7 @@ fn two_files_with_one_id_are_refused_and_the_first_one_works() {
     let mut manager = crate::support::manager_with(std::time::Duration::from_secs(60), true);
     manager.load(vec![spec(&first), spec(&second)], &crate::support::context());
     crate::support::settle(&mut manager);
+    manager.on_all_started(&crate::support::World::default());
     let reports = manager.reports();
     assert_eq!(
         reports[1].state.reason().unwrap(),

@@ -1,11 +1,11 @@
 //! Starts: parallel, failing, panicking, too slow, never ending.
 
 use crate::support::{
-    ask, built, compile, context, error_of, fields_of, manager, manager_with, running, settle, spec, start_failure,
-    stress,
+    World, ask, ask_all, built, compile, context, error_of, fields_of, manager, manager_with, running, settle, spec,
+    start_failure, stress,
 };
 use std::time::{Duration, Instant};
-use tickworks::plugin::{Counts, PluginSpec, PluginState, TrackerEvent};
+use tickworks::plugin::{Counts, Manager, PluginSpec, PluginState, TrackerEvent};
 
 /// The states that an instance went through.
 fn states(events: &[TrackerEvent], instance: &str) -> Vec<String> {
@@ -77,6 +77,7 @@ fn with_keep_going_the_rest_runs() {
     let events = settle(&mut manager);
     let counts = Counts { started: 1, failed: 2, total: 3 };
     assert_eq!(events.last(), Some(&TrackerEvent::AllStarted { load: 0, counts }));
+    manager.on_all_started(&World::default());
     assert!(fields_of(&ask(&mut manager, "stress_calls"))["create"].as_u64() == Some(1));
 }
 
@@ -117,22 +118,52 @@ fn a_command_of_one_that_starts_says_so() {
     );
     assert!(manager.endpoint("stress_move").is_some());
     settle(&mut manager);
+    manager.on_all_started(&World::default());
     assert_eq!(fields_of(&ask(&mut manager, "stress_echo"))["cmd"], "stress_echo");
 }
 
 #[test]
 fn one_that_is_added_while_others_run_is_tracked_in_the_same_way() {
     let mut manager = running(vec![stress("first", &[])]);
-    assert!(manager.on_all_started(&crate::support::World::default()).is_empty());
     manager.load(vec![stress("second", &[])], &context());
     let events = settle(&mut manager);
     assert_eq!(states(&events, "second"), ["found", "starting", "started"]);
     let counts = Counts { started: 2, failed: 0, total: 2 };
     assert_eq!(events.last(), Some(&TrackerEvent::AllStarted { load: 1, counts }));
-    // Only the new one is told.
-    assert!(manager.on_all_started(&crate::support::World::default()).is_empty());
-    let first = &crate::support::ask_all(&mut manager, "stress_calls", "{}")[0].response;
-    assert_eq!(fields_of(first)["on_all_started"], 1);
+    let calls = |manager: &mut Manager| -> Vec<_> {
+        ask_all(manager, "stress_calls", "{}").iter().map(|answer| fields_of(&answer.response)).collect()
+    };
+    // It is not called before it has been told; and only the new one is told.
+    assert_eq!(calls(&mut manager).len(), 1);
+    assert!(manager.on_all_started(&World::default()).is_empty());
+    let [first, second] = &calls(&mut manager)[..] else { panic!("two answers") };
+    assert_eq!((&first["on_all_started"], &second["on_all_started"]), (&1.into(), &1.into()));
+}
+
+/// I7: a reset that comes before a plugin has started is delivered right after its start and before its first tick:
+/// never lost, never concurrent with the start.
+#[test]
+fn i7_a_reset_during_a_start_comes_right_after_it() {
+    let world = World::default();
+    let mut manager = running(vec![stress("first", &[])]);
+    // Two resets are one: what counts is the state that it starts from.
+    manager.load(vec![stress("slow", &[("create", "sleep", &[("seconds", "0.2")])])], &context());
+    assert!(manager.on_reset(&world).is_empty());
+    manager.on_tick(&world, &mut Vec::new());
+    settle(&mut manager);
+    assert!(manager.on_reset(&world).is_empty());
+    manager.on_tick(&world, &mut Vec::new());
+    assert!(manager.on_all_started(&world).is_empty());
+    let answers = ask_all(&mut manager, "stress_calls", "{}");
+    let calls = |n: usize| fields_of(&answers[n].response);
+    assert_eq!((&calls(0)["on_reset"], &calls(0)["on_tick"]), (&2.into(), &2.into()));
+    assert_eq!((&calls(1)["on_reset"], calls(1).get("on_tick")), (&1.into(), None));
+    // One without a reset during its start gets none.
+    manager.load(vec![stress("third", &[])], &context());
+    settle(&mut manager);
+    manager.on_all_started(&world);
+    let third = fields_of(&ask(&mut manager, "stress_calls"));
+    assert_eq!((&third["on_all_started"], third.get("on_reset")), (&1.into(), None));
 }
 
 #[test]
@@ -143,9 +174,9 @@ fn an_unloaded_plugin_is_destroyed_once_and_its_commands_vanish() {
     assert!(!manager.unload(key));
     let [TrackerEvent::Changed(report, counts)] = &manager.poll()[..] else { panic!("one change") };
     assert_eq!((report.state.clone(), counts.total), (PluginState::Stopped, 1));
-    assert_eq!(crate::support::ask_all(&mut manager, "stress_echo", "{}").len(), 1);
+    assert_eq!(ask_all(&mut manager, "stress_echo", "{}").len(), 1);
     manager.stop_all();
-    assert!(crate::support::ask_all(&mut manager, "stress_echo", "{}").is_empty());
+    assert!(ask_all(&mut manager, "stress_echo", "{}").is_empty());
     assert_eq!(manager.counts(), Counts::default());
 }
 

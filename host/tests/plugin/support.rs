@@ -95,12 +95,13 @@ pub fn settle(manager: &mut Manager) -> Vec<TrackerEvent> {
     events
 }
 
-/// A manager in which these have started.
+/// A manager in which these have started, and have been told so.
 pub fn running(specs: Vec<PluginSpec>) -> Manager {
     let mut manager = manager();
     manager.load(specs, &context());
     let events = settle(&mut manager);
     assert!(matches!(events.last(), Some(TrackerEvent::AllStarted { .. })), "{events:?}");
+    manager.on_all_started(&World::default());
     manager
 }
 

@@ -10,9 +10,7 @@ fn a_frame_over_the_limit_is_answered_and_closed_after_what_came_before() {
     let (session, slot, _) = request(&inbox);
     // More than fits into the buffers of the sockets, so that it is still being sent when the answer is ready.
     let sender = text.stream.get_ref().try_clone().unwrap();
-    let long = std::thread::spawn(move || {
-        let _ = (&sender).write_all(&vec![b'x'; 16 << 20]);
-    });
+    let long = std::thread::spawn(move || (&sender).write_all(&vec![b'x'; 16 << 20]));
     // The reply to the request before it is still owed.
     let mut other = host.connect();
     other.send("{\"cmd\":\"sync\"}\n");
@@ -25,7 +23,7 @@ fn a_frame_over_the_limit_is_answered_and_closed_after_what_came_before() {
     assert!(text.error().contains("limit of 1000 bytes"));
     assert!(text.rest().is_empty());
     drop(text);
-    long.join().unwrap();
+    long.join().unwrap().expect("what follows is thrown away, and not refused");
 
     let mut binary = host.connect();
     binary.send([0, 0, 3, 0xe9]);
@@ -96,6 +94,34 @@ fn requests_that_have_arrived_in_part_cost_a_bounded_memory() {
     third.send(vec![b' '; 60_000]);
     third.send("{\"cmd\":\"x\"}\n");
     assert!(third.json().get("echo").is_some());
+}
+
+#[test]
+fn parts_of_requests_are_forgotten_with_their_connection() {
+    let (host, inbox) = Host::without_sim(NetOptions { max_partial_bytes: 100_000, ..options() });
+    for _ in 0..5 {
+        let mut client = host.connect();
+        client.send(vec![b' '; 60_000]);
+        client.end();
+        drop(client);
+        while !matches!(next(&inbox), ToSim::Closed { .. }) {}
+    }
+    for _ in 0..5 {
+        let mut client = host.connect();
+        client.send("{\"cmd\":\"x\"}\n");
+        let (session, slot, _) = request(&inbox);
+        host.handle.reply(session, slot, Body::status("unread"));
+        host.handle.flush();
+        client.stream.get_ref().peek(&mut [0]).unwrap();
+        client.send(vec![b' '; 60_000]);
+        // With an unread reply, the end of the connection is a reset.
+        drop(client);
+        while !matches!(next(&inbox), ToSim::Closed { .. }) {}
+    }
+    let mut client = host.connect();
+    client.send(vec![b' '; 60_000]);
+    client.send("{\"cmd\":\"x\"}\n");
+    request(&inbox);
 }
 
 #[test]
