@@ -16,7 +16,7 @@ fn cases(folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<_> = fs::read_dir(Path::new("tests/sdf").join(folder))
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "sdf"))
+        .filter(|path| path.extension().is_some_and(|e| e == "sdf" || e == "urdf"))
         .collect();
     files.sort();
     assert!(!files.is_empty());

@@ -9,6 +9,7 @@ mod convert;
 mod diagnostic;
 mod edit;
 mod frames;
+pub mod graph;
 pub mod inertia;
 pub mod mesh;
 mod options;
@@ -17,21 +18,25 @@ mod read;
 pub mod report;
 mod schema;
 mod source;
+pub mod state;
+pub mod terrain;
 mod tree;
 mod typed;
+mod urdf;
 mod uri;
 mod value;
+pub mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use diagnostic::{Code, Diagnostic, Severity, nearest};
+pub use diagnostic::{Code, Diagnostic, Severity};
 pub use options::{Limits, LoadOptions, MODEL_PATH_VARIABLES};
 pub use parse::{XmlLimits, parse};
 pub use source::{Source, Span};
 pub use tree::{Attribute, Document, Node, NodeId};
 pub use typed::*;
-pub use uri::{Lookup, candidates};
+pub use uri::{Lookup, Resolver, candidates};
 pub use value::{roll_pitch_yaw, rotation};
 
 /// What loading a file gave.
