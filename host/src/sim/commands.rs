@@ -1,8 +1,9 @@
 //! The host's own commands, carried out.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tickworks_plugin_api::{EntityId, Operation, parse_request};
+use tickworks_plugin_api::{DefaultRobot, EntityId, Operation, RobotUse, parse_request};
 
 use super::builtins::{
     Builtin, ConnectReply, HelpEntry, HelpReply, HelpRequest, InfoReply, PauseReply, PluginEntry, PluginListReply,
@@ -65,7 +66,8 @@ impl Simulation {
 
     fn first_free_robot(&self) -> Result<EntityId, String> {
         let count = self.world.robot_count();
-        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count {
+        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count
+        {
             0 => "connect: this world has no robots (models with a <tw:robot> element)".into(),
             1 => "connect: no robot is free: the only one belongs to another connection".into(),
             _ => format!("connect: no robot is free: all {count} belong to other connections"),
@@ -93,10 +95,10 @@ impl Simulation {
             match endpoints.iter_mut().find(|entry| entry.name == endpoint.name) {
                 Some(entry) => entry.owners.push(owner.into()),
                 None => endpoints.push(HelpEntry {
+                    request: with_robot_id(endpoint.request, endpoint.robot, endpoint.default_robot),
                     name: endpoint.name,
                     summary: endpoint.summary,
                     owners: vec![owner.into()],
-                    request: endpoint.request,
                     reply: endpoint.reply,
                 }),
             }
@@ -244,6 +246,24 @@ impl Simulation {
             start_seconds: (report.state == PluginState::Started).then_some(report.start_time.as_secs_f64()),
         }
     }
+}
+
+/// A request's schema with the `robot_id` that the host resolves for the plugin.
+fn with_robot_id(mut request: Value, robot: RobotUse, default: DefaultRobot) -> Value {
+    let meant = match (robot, default) {
+        (RobotUse::None, _) => return request,
+        (_, DefaultRobot::Own) => "The robot; without it, the connection's own.",
+        (_, DefaultRobot::First) => "The robot; without it, the connection's own, else robot 0.",
+        (_, DefaultRobot::None) => "The robot.",
+    };
+    let schema = json!({"description": meant, "type": "integer", "minimum": 0});
+    if let Some(request) = request.as_object_mut() {
+        let properties = request.entry("properties").or_insert_with(|| json!({}));
+        if let Some(properties) = properties.as_object_mut() {
+            properties.entry("robot_id").or_insert(schema);
+        }
+    }
+    request
 }
 
 /// A reply that goes out now.
