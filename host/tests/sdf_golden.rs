@@ -1,6 +1,7 @@
 //! Files and what is said of them: `bad/NAME.sdf` with `NAME.txt`, the findings word for word; `good/NAME.sdf` with
 //! its findings and with `NAME.json`, what was read. A new case is a new file: run the test once with
 //! `UPDATE_GOLDEN=1` and look at what it wrote.
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

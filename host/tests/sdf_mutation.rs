@@ -1,5 +1,6 @@
 //! Damaged files: whatever is done to a file, loading it ends with findings and without a panic, in time that has
 //! to do with the file's size. `PROPTEST_CASES` sets how many; `SDF_MUTATION_DIR` takes other files to begin with.
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
