@@ -22,7 +22,7 @@ pub struct Check {
     #[arg(long)]
     strict: bool,
     /// A directory in which model://NAME is looked up, before TICKWORKS_MODEL_PATH and the other simulators' variables
-    #[arg(long = "model-path", value_name = "DIR", num_args = 1..)]
+    #[arg(long = "model-path", value_name = "DIR")]
     model_paths: Vec<PathBuf>,
 }
 

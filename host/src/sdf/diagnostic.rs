@@ -270,27 +270,6 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The nearest of `known` to `name`, if one is near enough to be what was meant.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A name of more than this many characters is nobody's misspelling, and edit distance is quadratic.
-    const LONGEST: usize = 64;
-    if name.is_empty() || name.len() > LONGEST {
-        return None;
-    }
-    let limit = (name.chars().count() / 3).max(1);
-    known
-        .into_iter()
-        .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| {
-            let distance =
-                if candidate.eq_ignore_ascii_case(name) { 0 } else { strsim::damerau_levenshtein(name, candidate) };
-            (distance, candidate)
-        })
-        .filter(|(distance, candidate)| *distance <= limit && *candidate != name)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,12 +296,5 @@ mod tests {
         let text = Diagnostic::error(Code::FileRead, "x").at(source.span(5000..5001)).render();
         assert!(text.contains(&format!("| {}X{}", "a".repeat(60), "b".repeat(59))), "{text}");
         assert!(text.contains(&format!("| {}^\n", " ".repeat(60))), "{text}");
-    }
-
-    #[test]
-    fn the_nearest_name_is_near() {
-        assert_eq!(nearest("colision", ["visual", "collision"]), Some("collision"));
-        assert_eq!(nearest("Pose", ["pose", "post"]), Some("pose"));
-        assert_eq!(nearest("banana", ["pose", "link"]), None);
     }
 }

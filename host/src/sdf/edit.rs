@@ -234,6 +234,11 @@ impl Document {
         self.nodes[node as usize].attributes = (first, count + 1);
     }
 
+    /// Takes all attributes off an element.
+    pub(super) fn clear_attributes(&mut self, node: u32) {
+        self.nodes[node as usize].attributes = (0, 0);
+    }
+
     fn attribute_name(&self, node: u32, index: u32) -> &str {
         let source = self.source_at(self.nodes[node as usize].source);
         match &self.attributes[index as usize].name {

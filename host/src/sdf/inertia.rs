@@ -251,7 +251,7 @@ mod tests {
             [1, 3, 5],
             [3, 7, 5],
         ];
-        Submesh { name: String::new(), vertices: vertices.collect(), triangles }
+        Submesh { vertices: vertices.collect(), triangles, ..Submesh::default() }
     }
 
     #[test]

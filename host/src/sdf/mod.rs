@@ -9,6 +9,7 @@ mod convert;
 mod diagnostic;
 mod edit;
 mod frames;
+pub mod graph;
 pub mod inertia;
 pub mod mesh;
 mod options;
@@ -17,21 +18,25 @@ mod read;
 pub mod report;
 mod schema;
 mod source;
+pub mod state;
+pub mod terrain;
 mod tree;
 mod typed;
+mod urdf;
 mod uri;
 mod value;
+pub mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use diagnostic::{Code, Diagnostic, Severity, nearest};
+pub use diagnostic::{Code, Diagnostic, Severity};
 pub use options::{Limits, LoadOptions, MODEL_PATH_VARIABLES};
 pub use parse::{XmlLimits, parse};
 pub use source::{Source, Span};
 pub use tree::{Attribute, Document, Node, NodeId};
 pub use typed::*;
-pub use uri::{Lookup, candidates};
+pub use uri::{Lookup, Resolver, candidates};
 pub use value::{roll_pitch_yaw, rotation};
 
 /// What loading a file gave.
@@ -41,7 +46,7 @@ pub struct Loaded {
     pub root: Root,
     /// Every file that was read, the main one first.
     pub documents: Vec<Arc<Document>>,
-    /// What is wrong, in the order of the main file's reading.
+    /// What is wrong, file by file, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -107,5 +112,11 @@ fn finish(reading: read::Reading) -> Loaded {
             diagnostic.element_path = document.at(span.range().start).map(|n| n.path()).unwrap_or_default();
         }
     }
+    let place = |diagnostic: &Diagnostic| {
+        let span = diagnostic.span.as_ref()?;
+        let file = documents.iter().position(|d| Arc::ptr_eq(d.source(), span.source()));
+        Some((file.unwrap_or(usize::MAX), span.range().start))
+    };
+    diagnostics.sort_by_cached_key(place);
     Loaded { root, documents, diagnostics }
 }

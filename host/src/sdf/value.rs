@@ -9,33 +9,106 @@ pub type Wrong = String;
 
 /// A number. Accepts what C++ streams and SDF files write: `1`, `.5`, `1.`, `1e-3`, `+2`, `inf`, `nan`.
 pub fn number(text: &str) -> Result<f64, Wrong> {
-    let text = text.trim();
-    let plain = text.strip_prefix('+').filter(|rest| !rest.starts_with(['+', '-'])).unwrap_or(text);
-    plain.parse::<f64>().map_err(|_| format!("\"{}\" is not a number", shorten(text)))
+    numbers::<1>(text).map(|[number]| number)
+}
+
+/// The number that a text begins with, and what follows it. This is how the streams of C++ read, and so the
+/// programs that most files were written for.
+fn leading_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim_start();
+    let bytes = text.as_bytes();
+    let signed = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let whole = digits(signed);
+    let mut end = signed + whole;
+    let mut some = whole > 0;
+    if bytes.get(end) == Some(&b'.') {
+        let fraction = digits(end + 1);
+        some |= fraction > 0;
+        end += 1 + fraction;
+    }
+    if some {
+        if matches!(bytes.get(end), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+            let exponent = digits((end + 1 + sign).min(bytes.len()));
+            if exponent > 0 {
+                end += 1 + sign + exponent;
+            }
+        }
+    } else {
+        let word = bytes[signed..].iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        end = signed + word;
+        let known = ["inf", "infinity", "nan"].iter().any(|known| text[signed..end].eq_ignore_ascii_case(known));
+        if !known {
+            return None;
+        }
+    }
+    // A comma is no decimal point, and what stands before it is not what was meant.
+    if bytes.get(end) == Some(&b',') {
+        return None;
+    }
+    let digits = text[..end].strip_prefix('+').unwrap_or(&text[..end]);
+    digits.parse().ok().map(|number| (number, &text[end..]))
+}
+
+/// The `N` numbers that a text begins with, and what follows them.
+pub fn leading_numbers<const N: usize>(text: &str) -> Result<([f64; N], &str), Wrong> {
+    let mut values = [0.0; N];
+    let mut rest = text;
+    for (count, value) in values.iter_mut().enumerate() {
+        match leading_number(rest) {
+            Some((number, behind)) => (*value, rest) = (number, behind),
+            None if rest.trim().is_empty() && N > 1 => {
+                return Err(format!("\"{}\" has {count} numbers, not {N}", shorten(text.trim())));
+            }
+            None => {
+                let word = rest.split_ascii_whitespace().next().unwrap_or(rest);
+                let word = if N == 1 || word == "," { text.trim() } else { word };
+                return Err(format!("\"{}\" is not a number", shorten(word)));
+            }
+        }
+    }
+    Ok((values, rest.trim()))
 }
 
 /// A whole number; one with a fraction of zero counts as whole.
 pub fn integer(text: &str) -> Result<i64, Wrong> {
+    match leading_integer(text)? {
+        (value, "") => Ok(value),
+        _ => Err(format!("\"{}\" is not a whole number", shorten(text.trim()))),
+    }
+}
+
+/// The whole number that a text begins with, and what follows it.
+pub fn leading_integer(text: &str) -> Result<(i64, &str), Wrong> {
     let text = text.trim();
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
         && let Ok(value) = i64::from_str_radix(hex, 16)
     {
-        return Ok(value);
+        return Ok((value, ""));
     }
     // Values that went through a program of C++ may end like its literals.
-    let digits = text.strip_suffix(['u', 'U']).unwrap_or(text);
-    match digits.parse::<i64>() {
-        Ok(value) => Ok(value),
-        Err(_) => match number(text) {
-            Ok(value) if value.fract() == 0.0 && value.abs() < 9e15 => Ok(value as i64),
-            _ => Err(format!("\"{}\" is not a whole number", shorten(text))),
-        },
+    let end = text.strip_suffix(['u', 'U']).unwrap_or(text);
+    if let Ok(value) = end.parse::<i64>() {
+        return Ok((value, ""));
+    }
+    match leading_number(text) {
+        Some((value, rest)) if value.abs() < 9e15 => {
+            // A fraction is not read by a stream of whole numbers: it is what follows.
+            let rest = if value.fract() == 0.0 { rest.trim() } else { text };
+            Ok((value.trunc() as i64, rest))
+        }
+        _ => Err(format!("\"{}\" is not a whole number", shorten(text))),
     }
 }
 
 /// A whole number from zero.
 pub fn unsigned(text: &str) -> Result<u64, Wrong> {
-    let value = integer(text)?;
+    not_negative(integer(text)?, text)
+}
+
+/// A number that is counted with must not be below zero.
+pub fn not_negative(value: i64, text: &str) -> Result<u64, Wrong> {
     u64::try_from(value).map_err(|_| format!("\"{}\" is negative", shorten(text.trim())))
 }
 
@@ -51,22 +124,54 @@ pub fn boolean(text: &str) -> Result<bool, Wrong> {
     }
 }
 
-/// `N` numbers apart by white space.
+/// `N` numbers apart by white space, and nothing else.
 pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], Wrong> {
-    let mut values = [0.0; N];
-    let mut count = 0;
-    for part in text.split_ascii_whitespace() {
-        if count < N {
-            values[count] = number(part)?;
-        }
-        count += 1;
+    let (values, rest) = leading_numbers::<N>(text)?;
+    if rest.is_empty() {
+        return Ok(values);
     }
-    if count == N { Ok(values) } else { Err(format!("\"{}\" has {count} numbers, not {N}", shorten(text.trim()))) }
+    let count = text.split_ascii_whitespace().count();
+    if count > N {
+        return Err(format!("\"{}\" has {count} numbers, not {N}", shorten(text.trim())));
+    }
+    let what = if N == 1 { "is not a number" } else { "is not a list of numbers" };
+    Err(format!("\"{}\" {what}", shorten(text.trim())))
 }
 
 /// Three numbers.
 pub fn vector(text: &str) -> Result<DVec3, Wrong> {
     numbers::<3>(text).map(DVec3::from_array)
+}
+
+/// Reads values as the programs do it that most files were written for: what follows a value is not looked at.
+/// [`crate::sdf`] warns of it once, when the file is held against its descriptions.
+pub mod lenient {
+    use super::{DVec3, Wrong, leading_integer, leading_numbers, not_negative};
+
+    /// A number.
+    pub fn number(text: &str) -> Result<f64, Wrong> {
+        leading_numbers::<1>(text).map(|([number], _)| number)
+    }
+
+    /// `N` numbers.
+    pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], Wrong> {
+        leading_numbers::<N>(text).map(|(numbers, _)| numbers)
+    }
+
+    /// Three numbers.
+    pub fn vector(text: &str) -> Result<DVec3, Wrong> {
+        numbers::<3>(text).map(DVec3::from_array)
+    }
+
+    /// A whole number.
+    pub fn integer(text: &str) -> Result<i64, Wrong> {
+        leading_integer(text).map(|(value, _)| value)
+    }
+
+    /// A whole number from zero.
+    pub fn unsigned(text: &str) -> Result<u64, Wrong> {
+        not_negative(integer(text)?, text)
+    }
 }
 
 /// Seconds: one number, or whole seconds and nanoseconds.
@@ -170,9 +275,13 @@ mod tests {
         for (text, value) in [(" 1", 1.0), (".5", 0.5), ("1.", 1.0), ("+2e-3", 0.002), ("-inf", f64::NEG_INFINITY)] {
             assert_eq!(number(text), Ok(value), "{text}");
         }
-        for text in ["", "1,5", "abc", "1 2", "+-1", "0x10", "1.0f"] {
+        for text in ["", "1,5", "abc", "1 2", "+-1", "0x10", "1.0f", "e5", ".", "infin"] {
             assert!(number(text).is_err(), "{text}");
         }
+        assert_eq!(lenient::number("1.0f"), Ok(1.0));
+        assert_eq!(lenient::vector("1 2 3 4"), Ok(DVec3::new(1.0, 2.0, 3.0)));
+        assert!(lenient::vector("1,2,3").is_err() && lenient::number("x1").is_err());
+        assert_eq!(lenient::integer("3.7 x"), Ok(3));
         assert_eq!(integer("0xffff"), Ok(65535));
         assert_eq!(integer("3.0"), Ok(3));
         assert_eq!(unsigned("-1"), Err("\"-1\" is negative".into()));

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use glamx::{DPose3, DVec3};
 
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::read::first_tag;
 use crate::sdf::source::Span;
 use crate::sdf::typed::{Frame, Joint, Link, LinkRef, Model, Pose, Root, World};
+use crate::suggest::nearest;
 
 pub(super) const NONE: u32 = u32::MAX;
 

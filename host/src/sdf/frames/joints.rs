@@ -246,7 +246,9 @@ impl Graph<'_> {
         let mut poses: Vec<Vec<u32>> = vec![Vec::new(); self.scopes.len()];
         let mut bodies: Vec<Vec<u32>> = vec![Vec::new(); self.scopes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
-            if node.pose == Solved::Failed {
+            // A joint that is where its child is: what is wrong was said of the child.
+            let follows = matches!(node.kind, Kind::Joint(joint) if joint.pose.relative_to.is_empty());
+            if node.pose == Solved::Failed && !follows {
                 poses[node.scope as usize].push(index as u32);
             }
             // A joint's body is its child's: what is wrong there is said of the joint.

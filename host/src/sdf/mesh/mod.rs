@@ -1,5 +1,7 @@
-//! Mesh files as triangles: STL and OBJ.
+//! Mesh files as triangles: STL, OBJ, COLLADA, glTF and GLB.
 
+mod collada;
+mod gltf;
 mod obj;
 mod stl;
 
@@ -11,6 +13,8 @@ use super::typed::MeshRef;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 512 << 20;
+/// The most corners of a mesh: a small file may show the same part over and over again.
+const MAX_CORNERS: usize = 20_000_000;
 
 /// A mesh file that cannot be used, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +36,7 @@ pub enum MeshError {
         reason: String,
     },
     /// The file is of a kind that is not read.
-    #[error("the mesh {path} is of a kind that is not read; the kinds are .stl, .obj")]
+    #[error("the mesh {path} is of a kind that is not read; the kinds are .stl, .obj, .dae, .gltf, .glb")]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -52,8 +56,10 @@ pub enum MeshError {
 /// A named part of a mesh.
 #[derive(Clone, Debug, Default)]
 pub struct Submesh {
-    /// Its name; may be empty.
+    /// Its name; may be empty. In files with a scene that of the node that shows it.
     pub name: String,
+    /// The name of the geometry itself, in files where it has one beside that of its node.
+    pub other_name: String,
     /// Corners (m).
     pub vertices: Vec<DVec3>,
     /// Three indices of `vertices` each, counter-clockwise seen from outside.
@@ -80,6 +86,8 @@ pub fn load(path: &Path) -> Result<Mesh, MeshError> {
     let mesh = match extension.as_str() {
         "stl" => stl::read(&bytes),
         "obj" => obj::read(&bytes),
+        "dae" => collada::read(path, &bytes),
+        "gltf" | "glb" => gltf::read(path, &bytes),
         _ => return Err(MeshError::Unknown { path: path.to_owned() }),
     }
     .and_then(Mesh::checked);
@@ -97,7 +105,7 @@ pub fn load_geometry(mesh: &MeshRef) -> Option<Result<Submesh, MeshError>> {
 pub fn select(loaded: &Mesh, path: &Path, mesh: &MeshRef) -> Result<Submesh, MeshError> {
     let mut part = match &mesh.submesh {
         None => loaded.merged(),
-        Some(name) => match loaded.parts.iter().find(|p| p.name == *name) {
+        Some(name) => match loaded.part(name) {
             Some(part) => part.clone(),
             None => {
                 let names: Vec<_> = loaded.parts.iter().take(20).map(|p| format!("\"{}\"", p.name)).collect();
@@ -114,6 +122,12 @@ pub fn select(loaded: &Mesh, path: &Path, mesh: &MeshRef) -> Result<Submesh, Mes
 }
 
 impl Mesh {
+    /// The part called `name`: by its node, or else by its geometry.
+    pub fn part(&self, name: &str) -> Option<&Submesh> {
+        let by_node = self.parts.iter().find(|p| p.name == name);
+        by_node.or_else(|| self.parts.iter().find(|p| p.other_name == name))
+    }
+
     /// All parts as one.
     pub fn merged(&self) -> Submesh {
         let mut all = Submesh::default();
@@ -180,9 +194,9 @@ mod tests {
     #[test]
     fn a_mirrored_mesh_keeps_its_outside() {
         let mut part = Submesh {
-            name: String::new(),
             vertices: vec![DVec3::ZERO, DVec3::X, DVec3::Y],
             triangles: vec![[0, 1, 2]],
+            ..Submesh::default()
         };
         part.scale(DVec3::new(-2.0, 1.0, 1.0));
         assert_eq!(part.vertices[1], DVec3::new(-2.0, 0.0, 0.0));
@@ -191,7 +205,8 @@ mod tests {
 
     #[test]
     fn indices_out_of_range_are_damage() {
-        let part = Submesh { name: "p".into(), vertices: vec![DVec3::ZERO], triangles: vec![[0, 0, 1]] };
+        let part =
+            Submesh { name: "p".into(), vertices: vec![DVec3::ZERO], triangles: vec![[0, 0, 1]], ..Submesh::default() };
         assert_eq!(Mesh { parts: vec![part] }.checked().unwrap_err(), "a triangle of \"p\" names corner 1 of 1");
     }
 }

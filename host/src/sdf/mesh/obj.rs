@@ -20,6 +20,7 @@ fn part(model: tobj::Model) -> Submesh {
     Submesh {
         name: model.name,
         vertices: vertices.collect(),
+        other_name: String::new(),
         triangles: model.mesh.indices.chunks_exact(3).map(|t| [t[0], t[1], t[2]]).collect(),
     }
 }

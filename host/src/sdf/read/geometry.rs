@@ -63,9 +63,9 @@ impl Reader<'_> {
             "image" => Geometry::Image(ImageTerrain {
                 resource: self.uri(shape),
                 scale: self.number(shape, "scale", 1.0),
-                threshold: self.child_value(shape, "threshold", 200, value::integer),
+                threshold: self.child_value(shape, "threshold", 200, value::lenient::integer),
                 height: self.number(shape, "height", 1.0),
-                granularity: self.child_value(shape, "granularity", 1, value::integer),
+                granularity: self.child_value(shape, "granularity", 1, value::lenient::integer),
             }),
             _ => Geometry::Empty,
         }
@@ -102,7 +102,7 @@ impl Reader<'_> {
 
     fn plane(&mut self, node: Node<'_>) -> Geometry {
         let normal = self.vector(node, "normal", DVec3::Z);
-        let size = self.child_value(node, "size", [1.0, 1.0], value::numbers::<2>);
+        let size = self.child_value(node, "size", [1.0, 1.0], value::lenient::numbers::<2>);
         let unit = normal.try_normalize().unwrap_or_else(|| {
             let at = node.child("normal").unwrap_or(node);
             let diagnostic = Diagnostic::error(Code::ElementInvalid, "the normal of a plane has no direction");
@@ -158,7 +158,7 @@ impl Reader<'_> {
         for node in geometry.children_named("polyline") {
             let mut points: Vec<DVec2> = node
                 .children_named("point")
-                .map(|p| DVec2::from_array(self.value(p, [0.0, 0.0], value::numbers::<2>)))
+                .map(|p| DVec2::from_array(self.value(p, [0.0, 0.0], value::lenient::numbers::<2>)))
                 .collect();
             // A closed outline may repeat its first point.
             if points.len() > 1 && points.first() == points.last() {

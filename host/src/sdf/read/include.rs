@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::{OpenInclude, Reader};
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::parse::parse;
 use crate::sdf::source::Span;
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{Actor, IncludeSite, Light, Model, Root, World};
 use crate::sdf::uri::{self, Lookup};
 use crate::sdf::value;
+use crate::suggest::nearest;
 
 /// The file that describes a directory with a model.
 const MANIFESTS: [&str; 2] = ["model.config", "manifest.xml"];

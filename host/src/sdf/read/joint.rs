@@ -3,9 +3,10 @@
 use glamx::DVec3;
 
 use super::Reader;
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{Dynamics, Joint, JointAxis, JointKind, Limits, LinkRef, Mimic};
+use crate::suggest::nearest;
 
 /// From here on a limit is none: the format writes ±1e16 for it.
 const NO_LIMIT: f64 = 1e15;
@@ -35,6 +36,7 @@ impl Reader<'_> {
                         limits: Limits::default(),
                         limits_written: WRITTEN,
                         dynamics: Dynamics::default(),
+                        position: 0.0,
                         mimic: None,
                         span: node.span(),
                     });
@@ -137,6 +139,7 @@ impl Reader<'_> {
                 [self.number(limit, "lower", WRITTEN[0]), self.number(limit, "upper", WRITTEN[1])]
             }),
             dynamics,
+            position: 0.0,
             mimic: node.child("mimic").map(|mimic| self.mimic(mimic)),
             span: node.span(),
         }

@@ -3,9 +3,10 @@
 use glamx::DVec3;
 
 use super::Reader;
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{Light, LightKind};
+use crate::suggest::nearest;
 
 impl Reader<'_> {
     pub(super) fn light(&mut self, node: Node<'_>) -> Light {

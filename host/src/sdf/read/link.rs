@@ -43,6 +43,7 @@ impl Reader<'_> {
             kinematic: self.flag(node, "kinematic", false),
             self_collide: node.child("self_collide").map(|c| self.value(c, false, value::boolean)),
             enable_wind: self.flag(node, "enable_wind", false),
+            initial_velocity: [0.0; 6],
             velocity_decay: [
                 decay.map_or(0.0, |d| self.number(d, "linear", 0.0)),
                 decay.map_or(0.0, |d| self.number(d, "angular", 0.0)),
@@ -126,7 +127,7 @@ impl Reader<'_> {
         inertial.mass_given = node.child("mass").is_some();
         inertial.mass = self.number(node, "mass", MASS);
         inertial.pose = self.plain_pose(node);
-        inertial.density = node.child("density").map(|d| self.value(d, 1000.0, value::number));
+        inertial.density = node.child("density").map(|d| self.value(d, 1000.0, value::lenient::number));
         if let Some(inertia) = node.child("inertia") {
             inertial.inertia = ["ixx", "iyy", "izz", "ixy", "ixz", "iyz"]
                 .map(|name| self.number(inertia, name, if matches!(name, "ixx" | "iyy" | "izz") { 1.0 } else { 0.0 }));
@@ -154,7 +155,7 @@ impl Reader<'_> {
             pose_in_link: Default::default(),
             geometry: self.geometry_of(node),
             surface: node.child("surface").map(|s| self.surface(s)).unwrap_or_default(),
-            density: node.child("density").map(|d| self.value(d, 1000.0, value::number)),
+            density: node.child("density").map(|d| self.value(d, 1000.0, value::lenient::number)),
             max_contacts: self.unsigned(node, "max_contacts", 10),
             laser_retro: self.number(node, "laser_retro", 0.0),
             span: node.span(),
@@ -185,9 +186,9 @@ impl Reader<'_> {
         surface.collide_bitmask = self.unsigned(contact, "collide_bitmask", 0xffff);
         surface.category_bitmask = self.unsigned(contact, "category_bitmask", 0xffff);
         if let Some(engine) = contact.child("ode").or(contact.child("bullet")) {
-            surface.stiffness = engine.child("kp").map(|n| self.value(n, 1e12, value::number));
-            surface.damping = engine.child("kd").map(|n| self.value(n, 1.0, value::number));
-            surface.max_velocity = engine.child("max_vel").map(|n| self.value(n, 0.01, value::number));
+            surface.stiffness = engine.child("kp").map(|n| self.value(n, 1e12, value::lenient::number));
+            surface.damping = engine.child("kd").map(|n| self.value(n, 1.0, value::lenient::number));
+            surface.max_velocity = engine.child("max_vel").map(|n| self.value(n, 0.01, value::lenient::number));
             surface.min_depth = self.number(engine, "min_depth", 0.0);
         }
         surface

@@ -66,6 +66,7 @@ impl Reader<'_> {
         world.frames.push(proxy.frame("world".to_owned(), pose, node));
         proxy.stand_in(&mut model);
         world.frames.append(&mut model.frames);
+        world.frames.iter_mut().for_each(|frame| frame.in_world = true);
         world.joints.append(&mut model.joints);
         world.models.append(&mut model.models);
         world.plugins.append(&mut model.plugins);
@@ -104,6 +105,7 @@ impl Proxy {
             attached_to,
             pose,
             pose_in_parent: Default::default(),
+            in_world: false,
             attached_link: String::new(),
             span: node.span(),
         }

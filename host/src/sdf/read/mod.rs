@@ -212,7 +212,7 @@ impl<'o> Reader<'o> {
     }
 
     fn number(&mut self, node: Node<'_>, name: &str, default: f64) -> f64 {
-        self.child_value(node, name, default, value::number)
+        self.child_value(node, name, default, value::lenient::number)
     }
 
     fn flag(&mut self, node: Node<'_>, name: &str, default: bool) -> bool {
@@ -220,12 +220,12 @@ impl<'o> Reader<'o> {
     }
 
     fn unsigned(&mut self, node: Node<'_>, name: &str, default: u32) -> u32 {
-        let value = self.child_value(node, name, u64::from(default), value::unsigned);
+        let value = self.child_value(node, name, u64::from(default), value::lenient::unsigned);
         u32::try_from(value).unwrap_or(u32::MAX)
     }
 
     fn vector(&mut self, node: Node<'_>, name: &str, default: DVec3) -> DVec3 {
-        self.child_value(node, name, default, value::vector)
+        self.child_value(node, name, default, value::lenient::vector)
     }
 
     fn color(&mut self, node: Node<'_>, name: &str, default: [f64; 4]) -> [f64; 4] {
@@ -313,10 +313,6 @@ impl<'o> Reader<'o> {
 
     fn plugin(&mut self, node: Node<'_>) -> Plugin {
         let filename = node.attribute_value("filename").unwrap_or("").to_owned();
-        if filename.is_empty() {
-            let message = "a <plugin> without filename loads nothing";
-            self.warn(Code::AttributeMissing, node, message);
-        }
         let name = node.attribute_value("name").unwrap_or("").to_owned();
         Plugin { name, filename, element: Element::from_node(node), span: node.span() }
     }

@@ -123,6 +123,7 @@ impl Reader<'_> {
             attached_to: self.frame_name(node, "attached_to"),
             pose: self.pose(node),
             pose_in_parent: Default::default(),
+            in_world: node.parent().is_some_and(|p| p.name() == "world"),
             attached_link: String::new(),
             span: node.span(),
         }

@@ -21,7 +21,7 @@ impl Reader<'_> {
         for change in params.children() {
             self.change_element(&mut document, model, change);
         }
-        for diagnostic in schema::check(document.root(), "root") {
+        for diagnostic in schema::check(document.root(), "root", super::root::version(document.root())) {
             self.report(diagnostic);
         }
         Arc::new(document)

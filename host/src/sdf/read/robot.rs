@@ -1,10 +1,11 @@
 //! Elements of our own namespace.
 
 use super::Reader;
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::{Attribute, Node};
-use crate::sdf::typed::{Axes, Model, Robot, RobotKind};
+use crate::sdf::typed::{Axes, Element, Model, Robot, RobotKind};
 use crate::sdf::value;
+use crate::suggest::nearest;
 
 /// The prefix of our namespace.
 const PREFIX: &str = "tw:";
@@ -90,7 +91,7 @@ impl Reader<'_> {
             },
             _ => self.diff_drive(node, model)?,
         };
-        Some(Robot { kind, axes, span: node.span() })
+        Some(Robot { kind, axes, element: Element::from_node(node), span: node.span() })
     }
 
     fn diff_drive(&mut self, node: Node<'_>, model: &Model) -> Option<RobotKind> {

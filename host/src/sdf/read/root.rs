@@ -11,6 +11,7 @@ use crate::sdf::schema;
 use crate::sdf::source::Source;
 use crate::sdf::tree::{Document, Node};
 use crate::sdf::typed::Root;
+use crate::sdf::urdf;
 
 /// The newest version of the format that is read.
 pub(super) const NEWEST: (u32, u32) = (1, 12);
@@ -44,10 +45,17 @@ impl Reader<'_> {
         if !self.is_sdf(document.root()) {
             return None;
         }
-        let version = version(document.root());
+        let version = if document.root().name() == "robot" {
+            for diagnostic in urdf::to_sdf(&mut document) {
+                self.report(diagnostic);
+            }
+            urdf::VERSION
+        } else {
+            version(document.root())
+        };
         convert::to_current(&mut document, version);
         let document = Arc::new(document);
-        for diagnostic in schema::check(document.root(), "root") {
+        for diagnostic in schema::check(document.root(), "root", version) {
             self.report(diagnostic);
         }
         self.loaded.push(Arc::clone(&document));
@@ -74,6 +82,7 @@ impl Reader<'_> {
     fn is_sdf(&mut self, root: Node<'_>) -> bool {
         match root.name() {
             "sdf" => {}
+            "robot" => return true,
             "gazebo" => {
                 let diagnostic =
                     Diagnostic::error(Code::FileRead, "<gazebo> is the root of SDF before 1.3, which is not read");
@@ -155,7 +164,12 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        if root.worlds.is_empty() && root.model.is_none() && root.light.is_none() && root.actor.is_none() {
+        if root.worlds.is_empty()
+            && root.model.is_none()
+            && root.light.is_none()
+            && root.actor.is_none()
+            && node.name() == "sdf"
+        {
             let message = "the file has no world, model, light or actor";
             self.warn(Code::ElementMissing, node, message);
         }

@@ -3,10 +3,11 @@
 use glamx::DVec3;
 
 use super::Reader;
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{Camera, Element, Imu, Lidar, LidarAxis, Noise, Sensor, SensorDetail};
 use crate::sdf::value;
+use crate::suggest::nearest;
 
 /// Types of sensors that the format has.
 const TYPES: [&str; 33] = [
@@ -82,6 +83,7 @@ impl Reader<'_> {
             visualize: self.flag(node, "visualize", false),
             detail: self.sensor_detail(node, &kind),
             plugins: self.plugins(node),
+            element: Element::from_node(node),
             span: node.span(),
             kind,
         }
@@ -231,7 +233,7 @@ impl Reader<'_> {
             noise: self.noise(Some(node)),
             distortion: distortion.map(|d| {
                 let [k1, k2, k3, p1, p2] = ["k1", "k2", "k3", "p1", "p2"].map(|name| self.number(d, name, 0.0));
-                let [x, y] = self.child_value(d, "center", [0.5, 0.5], value::numbers::<2>);
+                let [x, y] = self.child_value(d, "center", [0.5, 0.5], value::lenient::numbers::<2>);
                 [k1, k2, k3, p1, p2, x, y]
             }),
             intrinsics: intrinsics.map(|i| {
@@ -279,9 +281,9 @@ impl Reader<'_> {
             linear_acceleration: self.noise_xyz(node.and_then(|n| n.child("linear_acceleration"))),
             enable_orientation: node.is_none_or(|n| self.flag(n, "enable_orientation", true)),
             localization: reference.map_or("CUSTOM".to_owned(), |r| self.text(r, "localization", "CUSTOM")),
-            custom_rpy: rpy.map_or(DVec3::ZERO, |n| self.value(n, DVec3::ZERO, value::vector)),
+            custom_rpy: rpy.map_or(DVec3::ZERO, |n| self.value(n, DVec3::ZERO, value::lenient::vector)),
             custom_rpy_parent: parent(rpy),
-            grav_dir_x: grav.map_or(DVec3::X, |n| self.value(n, DVec3::X, value::vector)),
+            grav_dir_x: grav.map_or(DVec3::X, |n| self.value(n, DVec3::X, value::lenient::vector)),
             grav_dir_x_parent: parent(grav),
         }
     }

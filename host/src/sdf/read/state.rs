@@ -33,7 +33,7 @@ impl Reader<'_> {
         let links = node.children_named("link_state").map(|link| LinkState {
             name: link.attribute_value("name").unwrap_or("").to_owned(),
             pose: link.child("pose").map(|p| self.pose_element(p).value),
-            velocity: self.child_value(link, "velocity", [0.0; 6], value::numbers::<6>),
+            velocity: self.child_value(link, "velocity", [0.0; 6], value::lenient::numbers::<6>),
         });
         let links = links.collect();
         ModelState {
@@ -56,7 +56,7 @@ impl Reader<'_> {
         for angle in node.children_named("angle") {
             let axis = angle.attribute_value("axis").and_then(|a| value::unsigned(a).ok()).unwrap_or(0);
             if let Some(position) = state.positions.get_mut(axis as usize) {
-                *position = Some(self.value(angle, 0.0, value::number));
+                *position = Some(self.value(angle, 0.0, value::lenient::number));
             }
         }
         for (index, name) in ["axis_state", "axis2_state"].into_iter().enumerate() {
@@ -69,7 +69,7 @@ impl Reader<'_> {
 
     fn in_radians(&mut self, node: Node<'_>, name: &str) -> Option<f64> {
         let child = node.child(name)?;
-        let value = self.value(child, 0.0, value::number);
+        let value = self.value(child, 0.0, value::lenient::number);
         Some(if self.attribute_flag(child, "degrees") { value.to_radians() } else { value })
     }
 }

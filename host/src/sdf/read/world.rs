@@ -188,7 +188,7 @@ impl Reader<'_> {
     }
 
     fn road(&mut self, node: Node<'_>) -> Road {
-        let points = node.children_named("point").map(|p| self.value(p, DVec3::ZERO, value::vector)).collect();
+        let points = node.children_named("point").map(|p| self.value(p, DVec3::ZERO, value::lenient::vector)).collect();
         Road {
             name: self.name(node),
             width: self.number(node, "width", 1.0),
@@ -221,6 +221,7 @@ impl Reader<'_> {
             links,
             joints,
             plugins: self.plugins(node),
+            element: Element::from_node(node),
             span: node.span(),
         }
     }

@@ -1,14 +1,16 @@
 //! A document held against the descriptions: names, counts and the form of every value, once per file.
 
 use super::{Count, ElementRule, Schema, ValueType};
-use crate::sdf::diagnostic::{Code, Diagnostic, nearest};
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::{Attribute, Node};
 use crate::sdf::value::{self, RotationFormat};
+use crate::suggest::nearest;
 
-/// What is wrong with the elements below `root`, which the definition `definition` describes.
-pub fn check(root: Node<'_>, definition: &str) -> Vec<Diagnostic> {
+/// What is wrong with the elements below `root`, which the definition `definition` describes, in a file that was
+/// written for `version`.
+pub fn check(root: Node<'_>, definition: &str, version: (u32, u32)) -> Vec<Diagnostic> {
     let schema = Schema::get();
-    let mut check = Check { schema, found: Vec::new() };
+    let mut check = Check { schema, version, found: Vec::new() };
     if let Some(rule) = schema.definition(definition) {
         check.element(root, rule);
     }
@@ -29,6 +31,8 @@ const MAX_FINDINGS: usize = 1000;
 
 struct Check {
     schema: &'static Schema,
+    /// The version that the file was written for.
+    version: (u32, u32),
     found: Vec<Diagnostic>,
 }
 
@@ -149,9 +153,21 @@ impl Check {
                 }
             }
         }
+        if self.version >= (1, 8)
+            && rule.name != "plugin"
+            && let Some(name) = node.attribute("name").filter(|name| name.value().contains("::"))
+        {
+            let message = format!("the name \"{}\" holds ::, which tells a model from its parts", name.value());
+            self.report(
+                Diagnostic::error(Code::ReservedName, message)
+                    .at(name.value_span())
+                    .path(node.path())
+                    .help("nest the part in a <model> of its own, or choose another name"),
+            );
+        }
         for wanted in rule.attributes.iter().filter(|r| r.required) {
-            // A light's and a physics profile's type have a default that everybody relies on.
-            let defaulted = matches!((rule.name, wanted.name), ("sdf" | "plugin", _));
+            // What a missing version means was said when the root was looked at.
+            let defaulted = rule.name == "sdf";
             if !defaulted && node.attribute(wanted.name).is_none() {
                 let message = format!("<{}> has no attribute {}", node.name(), wanted.name);
                 self.report(
@@ -189,23 +205,42 @@ impl Check {
             return;
         }
         let wrong = match form(text, kind, rotation_format(node)) {
-            Ok(number) => match (&rule.range, number) {
-                (Some(range), Some(number)) if !range.contains(&number) => {
-                    let (least, most) = (range.start(), range.end());
-                    format!("{number} is not between {least} and {most}")
+            Ok(Form { number, rest }) => {
+                if !rest.is_empty() {
+                    let message =
+                        format!("<{}>: \"{}\" behind the value is not read", node.name(), value::shorten(rest));
+                    let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(node.value_span());
+                    let help = format!("<{}> holds {}", node.name(), expected(node, kind));
+                    self.report(diagnostic.path(node.path()).help(help));
                 }
-                _ => return,
-            },
+                match (&rule.range, number) {
+                    (Some(range), Some(number)) if !range.contains(&number) => {
+                        let (least, most) = (range.start(), range.end());
+                        format!("{number} is not between {least} and {most}")
+                    }
+                    _ => return,
+                }
+            }
             Err(wrong) => wrong,
         };
         let message = format!("<{}>: {wrong}", node.name());
         self.report(
             Diagnostic::error(Code::ElementInvalid, message).at(node.value_span()).path(node.path()).help(format!(
-                "<{}> holds {}",
+                "<{}> holds {}{}",
                 node.name(),
-                expected(node, kind)
+                expected(node, kind),
+                bounds(rule)
             )),
         );
+    }
+}
+
+/// The bounds of a number, for a sentence.
+fn bounds(rule: &ElementRule) -> String {
+    match rule.range.as_ref().map(|r| (*r.start(), *r.end())) {
+        Some((least, most)) if most.is_finite() => format!(" from {least} to {most}"),
+        Some((least, _)) => format!(" from {least}"),
+        None => String::new(),
     }
 }
 
@@ -228,18 +263,35 @@ pub fn rotation_format(node: Node<'_>) -> RotationFormat {
     }
 }
 
-/// Whether a text has the form of its kind; the number where it is one.
-fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Option<f64>, String> {
+/// A value that has the form of its kind.
+struct Form<'a> {
+    /// The number where it is one.
+    number: Option<f64>,
+    /// What stands behind the value.
+    rest: &'a str,
+}
+
+/// Holds a text against the form of its kind.
+fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Form<'_>, String> {
+    let whole = Form { number: None, rest: "" };
     match kind {
-        ValueType::Text => Ok(None),
-        ValueType::Bool => value::boolean(text).map(|_| None),
-        ValueType::Int => value::integer(text).map(|n| Some(n as f64)),
-        ValueType::Unsigned => value::unsigned(text).map(|n| Some(n as f64)),
-        ValueType::Number => value::number(text).map(Some),
-        ValueType::Vector2 => value::numbers::<2>(text).map(|_| None),
-        ValueType::Vector3 => value::vector(text).map(|_| None),
-        ValueType::Color => value::color(text).map(|_| None),
-        ValueType::Pose => value::pose(text, rotation).map(|_| None),
-        ValueType::Time => value::time(text).map(|_| None),
+        ValueType::Text => Ok(whole),
+        ValueType::Bool => value::boolean(text).map(|_| whole),
+        ValueType::Int | ValueType::Unsigned => {
+            let (number, rest) = value::leading_integer(text)?;
+            if kind == ValueType::Unsigned {
+                value::not_negative(number, text)?;
+            }
+            Ok(Form { number: Some(number as f64), rest })
+        }
+        ValueType::Number => {
+            let ([number], rest) = value::leading_numbers::<1>(text)?;
+            Ok(Form { number: Some(number), rest })
+        }
+        ValueType::Vector2 => value::leading_numbers::<2>(text).map(|(_, rest)| Form { number: None, rest }),
+        ValueType::Vector3 => value::leading_numbers::<3>(text).map(|(_, rest)| Form { number: None, rest }),
+        ValueType::Color => value::color(text).map(|_| whole),
+        ValueType::Pose => value::pose(text, rotation).map(|_| whole),
+        ValueType::Time => value::time(text).map(|_| whole),
     }
 }

@@ -2,7 +2,7 @@
 
 use glamx::DPose3;
 
-use super::{Joint, Link, Plugin, Pose, Resource};
+use super::{Element, Joint, Link, Plugin, Pose, Resource};
 use crate::sdf::source::Span;
 
 /// A figure that moves by script.
@@ -32,6 +32,8 @@ pub struct Actor {
     pub joints: Vec<Joint>,
     /// Plugins.
     pub plugins: Vec<Plugin>,
+    /// The whole element as it stands in the file.
+    pub element: Element,
     /// Where it stands.
     pub span: Span,
 }

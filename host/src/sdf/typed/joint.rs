@@ -140,6 +140,8 @@ pub struct JointAxis {
     pub limits_written: [f64; 2],
     /// Damping, friction and spring.
     pub dynamics: Dynamics,
+    /// The position that the world begins with (rad or m), where a saved state gives it; otherwise 0.
+    pub position: f64,
     /// The joint that this axis follows.
     pub mimic: Option<Mimic>,
     /// Where it stands.

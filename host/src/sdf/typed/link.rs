@@ -42,6 +42,8 @@ pub struct Link {
     pub self_collide: Option<bool>,
     /// Whether wind pushes it.
     pub enable_wind: bool,
+    /// Linear (m/s) and angular velocity (rad/s) in the world that the world begins with.
+    pub initial_velocity: [f64; 6],
     /// Damping of linear and angular velocity (1/s).
     pub velocity_decay: [f64; 2],
     /// Where it stands.

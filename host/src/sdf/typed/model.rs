@@ -90,6 +90,8 @@ pub struct Frame {
     pub pose: Pose,
     /// The pose in the model or world around it.
     pub pose_in_parent: DPose3,
+    /// Whether it is a frame of a world.
+    pub in_world: bool,
     /// The link that it moves with in the scope of the frame, or `world`; empty where it is not resolved.
     pub attached_link: String,
     /// Where it stands.

@@ -1,5 +1,6 @@
 //! Robots: models that can be commanded.
 
+use super::Element;
 use crate::sdf::source::Span;
 
 /// How a robot moves.
@@ -60,6 +61,8 @@ pub struct Robot {
     pub kind: RobotKind,
     /// The axes of its control frame.
     pub axes: Axes,
+    /// The element as it stands in the file.
+    pub element: Element,
     /// Where it stands.
     pub span: Span,
 }

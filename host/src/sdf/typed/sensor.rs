@@ -30,6 +30,8 @@ pub struct Sensor {
     pub detail: SensorDetail,
     /// Plugins.
     pub plugins: Vec<Plugin>,
+    /// The whole element as it stands in the file.
+    pub element: Element,
     /// Where it stands.
     pub span: Span,
 }

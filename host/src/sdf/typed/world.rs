@@ -59,7 +59,7 @@ pub struct World {
     pub roads: Vec<Road>,
     /// Plugins.
     pub plugins: Vec<Plugin>,
-    /// Saved states. The poses of the last one that is for this world are applied already.
+    /// Saved states; `sdf::state::apply` puts the world into the last one that is for it.
     pub states: Vec<State>,
     /// Whether something in it could not be read (an error was given), so that names in it may be missing.
     pub incomplete: bool,

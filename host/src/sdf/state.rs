@@ -1,0 +1,173 @@
+//! A saved state, applied to the world that it belongs to.
+
+use std::collections::{HashMap, HashSet};
+
+use glamx::{DPose3, DQuat};
+
+use super::diagnostic::{Code, Diagnostic};
+use super::typed::{Joint, JointKind, JointState, LinkRef, Model, ModelState, World};
+
+/// Joints of one model that are moved by a state: moving one goes through all others.
+const MAX_JOINTS: usize = 1000;
+
+/// Puts models, links, joints and lights of `world` where its last `<state>` has them. The poses in models stay what
+/// the file's models say, so that a joint's frames are those of its zero position; see `JointAxis::position`.
+pub fn apply(world: &mut World) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let fits = |name: &str| name.is_empty() || name == world.name;
+    let Some(state) = world.states.iter().rev().find(|s| fits(&s.world_name)).cloned() else { return found };
+    if !state.insertions.is_empty() {
+        let message = format!("{} insertions of the state are not applied", state.insertions.len());
+        found.push(Diagnostic::warning(Code::ElementUnread, message).at(state.span.clone()));
+    }
+    let gone: HashSet<&str> = state.deletions.iter().map(String::as_str).collect();
+    world.models.retain(|m| !gone.contains(m.name.as_str()));
+    world.lights.retain(|l| !gone.contains(l.name.as_str()));
+    let places: HashMap<String, usize> = world.models.iter().enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
+    for saved in &state.models {
+        match places.get(&saved.name).and_then(|place| world.models.get_mut(*place)) {
+            Some(model) => apply_model(model, saved, None, &mut found),
+            None => {
+                let message = format!("the state has a model {}, the world has none", saved.name);
+                found.push(Diagnostic::warning(Code::ElementMissing, message).at(saved.span.clone()));
+            }
+        }
+    }
+    for saved in &state.lights {
+        if let (Some(light), Some(pose)) = (world.lights.iter_mut().find(|l| l.name == saved.name), saved.pose) {
+            light.world_pose = pose;
+        }
+    }
+    found
+}
+
+fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, found: &mut Vec<Diagnostic>) {
+    // Poses of a state are in the world, also those of models in models.
+    let moved = saved.pose.or(around.map(|around| around * model.pose_in_parent));
+    if let Some(pose) = moved {
+        place(model, pose);
+    }
+    for nested in &saved.models {
+        match model.models.iter_mut().find(|m| m.name == nested.name) {
+            Some(inner) => apply_model(inner, nested, None, found),
+            None => {
+                let message = format!("the state has a model {}::{}, the world has none", saved.name, nested.name);
+                found.push(Diagnostic::warning(Code::ElementMissing, message).at(nested.span.clone()));
+            }
+        }
+    }
+    let mut placed = false;
+    for link in &saved.links {
+        let Some(target) = model.links.iter_mut().find(|l| l.name == link.name) else { continue };
+        target.initial_velocity = link.velocity;
+        if let Some(pose) = link.pose {
+            target.world_pose = pose;
+            placed = true;
+        }
+    }
+    let known = saved.joints.len() <= MAX_JOINTS && model.joints.len() <= MAX_JOINTS;
+    if !saved.joints.is_empty() && !known {
+        let message = format!("the joint positions of model {} are not applied: it has too many joints", model.name);
+        found.push(Diagnostic::warning(Code::Limit, message).at(saved.span.clone()));
+        return;
+    }
+    for joint in &saved.joints {
+        apply_joint(model, joint, placed);
+    }
+}
+
+/// Puts a model, and what is in it, at a pose in the world.
+fn place(model: &mut Model, pose: DPose3) {
+    model.world_pose = pose;
+    for link in &mut model.links {
+        link.world_pose = pose * link.pose_in_model;
+    }
+    for joint in &mut model.joints {
+        joint.world_pose = pose * joint.pose_in_model;
+    }
+    for nested in &mut model.models {
+        let inner = pose * nested.pose_in_parent;
+        place(nested, inner);
+    }
+}
+
+/// Moves the links behind a joint to its saved position, unless the state places links itself.
+fn apply_joint(model: &mut Model, saved: &JointState, links_are_placed: bool) {
+    let Some(index) = model.joints.iter().position(|j| j.name == saved.name) else { return };
+    let mut motion = DPose3::IDENTITY;
+    let kind = model.joints[index].kind;
+    for (axis, position) in model.joints[index].axes.iter_mut().zip(saved.positions) {
+        let Some(position) = position.filter(|p| p.is_finite()) else { continue };
+        axis.position = position;
+        motion *= match kind {
+            JointKind::Prismatic => DPose3::from_translation(axis.xyz_in_joint * position),
+            JointKind::Fixed | JointKind::Ball => DPose3::IDENTITY,
+            _ => DPose3::from_rotation(DQuat::from_axis_angle(axis.xyz_in_joint, position)),
+        };
+    }
+    if links_are_placed || motion == DPose3::IDENTITY {
+        return;
+    }
+    let frame = model.joints[index].world_pose;
+    let step = frame * motion * frame.inverse();
+    let moved = behind(&model.joints, index);
+    for link in model.links.iter_mut().filter(|l| moved.contains(&l.name)) {
+        link.world_pose = step * link.world_pose;
+    }
+    for joint in &mut model.joints {
+        if matches!(&joint.child_link, LinkRef::Link(child) if moved.contains(child)) {
+            joint.world_pose = step * joint.world_pose;
+        }
+    }
+}
+
+/// The links that move with the child of a joint.
+fn behind(joints: &[Joint], index: usize) -> HashSet<String> {
+    let mut moved = HashSet::new();
+    let mut open = vec![joints[index].child_link.clone()];
+    while let Some(link) = open.pop() {
+        let LinkRef::Link(name) = link else { continue };
+        if moved.insert(name.clone()) {
+            let further = joints.iter().filter(|j| matches!(&j.parent_link, LinkRef::Link(parent) if *parent == name));
+            open.extend(further.map(|j| j.child_link.clone()));
+        }
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use glamx::DVec3;
+
+    use crate::sdf::{LoadOptions, Source, load_source};
+
+    const WORLD: &str = "<sdf version='1.9'><world name='w'>
+        <model name='arm'><link name='base'/><link name='lower'><pose>0 0 1 0 0 0</pose></link>
+          <link name='upper'><pose>1 0 1 0 0 0</pose></link>
+          <joint name='a' type='revolute'><parent>base</parent><child>lower</child><axis><xyz>0 0 1</xyz></axis></joint>
+          <joint name='b' type='prismatic'><parent>lower</parent><child>upper</child><axis><xyz>1 0 0</xyz></axis></joint>
+        </model>
+        <model name='box'><link name='l'><pose>0 0 0.5 0 0 0</pose></link></model>
+        <state world_name='w'>
+          <model name='box'><pose>5 0 0 0 0 0</pose></model>
+          <model name='arm'><joint name='a'><angle axis='0'>1.5707963267948966</angle></joint>
+            <joint name='b'><angle axis='0'>0.5</angle></joint></model>
+          <model name='nobody'/>
+        </state></world></sdf>";
+
+    #[test]
+    fn models_and_joints_are_where_the_state_has_them() {
+        let loaded = load_source(&Source::new("s.sdf", WORLD), &LoadOptions::default());
+        assert!(!loaded.has_errors(), "{:?}", loaded.diagnostics);
+        // What the file's models say is what is reported of it.
+        assert_eq!(loaded.root.worlds[0].models[1].world_pose.translation, DVec3::ZERO);
+        let mut world = loaded.into_world().unwrap();
+        let found = super::apply(&mut world);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(world.models[1].links[0].world_pose.translation, DVec3::new(5.0, 0.0, 0.5));
+        let upper = &world.models[0].links[2];
+        assert!((upper.world_pose.translation - DVec3::new(0.0, 1.5, 1.0)).length() < 1e-12, "{upper:?}");
+        assert_eq!(upper.pose_in_model.translation, DVec3::new(1.0, 0.0, 1.0));
+        assert_eq!(world.models[0].joints[1].axes[0].position, 0.5);
+    }
+}
