@@ -262,7 +262,8 @@ fn a_stack_of_ten_boxes_rests_for_a_minute() {
         let first: Vec<DVec3> = ids.iter().map(|id| world.pose_of(*id).unwrap().translation).collect();
         for (n, p) in first.iter().enumerate() {
             let start = scene.0.links[n + 1].pose.translation;
-            assert!((*p - start).length() < 1e-3, "no jump at the first step: box {n} by {}", (*p - start).length());
+            let jump = (*p - start).length();
+            assert!(jump < if step == 0.001 { 5e-4 } else { 2e-3 }, "box {n} jumps by {jump} m at the first tick");
         }
         for _ in 0..3600 {
             world.physics_tick();

@@ -253,7 +253,8 @@ typedef struct tw_shape {
 typedef struct tw_world {
   uint32_t struct_size; /* sizeof(tw_world) of the host */
   uint32_t paused;      /* 1 while the simulation is paused */
-  uint64_t tick;        /* ticks since the start or the last reset: the one that runs now, or the next one */
+  uint64_t tick;        /* ticks done since the start or the last reset; in after_physics and on_response the present
+                           one counts */
   double time;          /* tick x dt, s */
   double dt;            /* length of a tick, s */
   void *ctx;            /* the host's: first argument of the functions below */

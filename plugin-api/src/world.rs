@@ -6,7 +6,8 @@ use crate::{Axes, EntityId, Kind, RobotInfo, RobotState, RobotType, abi};
 use std::fmt;
 
 impl World {
-    /// Ticks since the start or the last reset: the one that runs now, or the next one.
+    /// Ticks done since the start or the last reset. In [`Plugin::after_physics`](crate::Plugin::after_physics) and
+    /// [`Plugin::on_response`](crate::Plugin::on_response) the present one counts.
     pub fn tick(&self) -> u64 {
         self.fields().tick
     }

@@ -90,6 +90,7 @@ impl Run {
         let options = self.options()?;
         let stop = Stop::new();
         signals::watch(stop.clone())?;
+        crate::plugin::crash::install();
         let ended = sim::run(&options, &stop, &mut Progress::new());
         // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
         let status = match ended {

@@ -36,6 +36,8 @@ pub struct BodySpec {
     pub gravity_scale: f64,
     /// Velocity lost to the surrounding medium: 1/s, linear and angular.
     pub damping: [f64; 2],
+    /// Whether joints that can move lead to it.
+    pub jointed: bool,
 }
 
 /// How a collider's surface meets another one. Of two surfaces the smaller friction and the smaller restitution count,

@@ -111,6 +111,7 @@ impl Physics {
             BodyKind::Static => RigidBodyBuilder::fixed(),
             BodyKind::Dynamic { can_sleep } => RigidBodyBuilder::dynamic()
                 .can_sleep(can_sleep)
+                .additional_pgs_iterations(if spec.jointed { JOINTED_ITERATIONS } else { 0 })
                 .gravity_scale(spec.gravity_scale as f32)
                 .linear_damping(spec.damping[0] as f32)
                 .angular_damping(spec.damping[1] as f32),
@@ -406,6 +407,10 @@ impl Physics {
 /// it. So many times more inertia than it has does that. (A head-on impact on a flat face would else spin it: the solver
 /// takes the corners of the face one after the other.)
 const STEADY: f64 = 1e9;
+
+/// Further passes of the solver over what bodies with joints are part of. Light wheels under a heavy chassis creep without
+/// them: 25 kg on wheels of 1.5 kg by 7 mm/s, with them not at all.
+const JOINTED_ITERATIONS: usize = 3;
 
 /// In a body's user data: its motion is prescribed.
 const FLIER: u128 = 1 << 64;

@@ -10,7 +10,7 @@ use tickworks_plugin_api::{Axes, EntityId, Kind, Ray, RayHit, RobotType};
 ///
 /// All functions but the first four are called only when a plugin asks, so a tick in which nobody asks costs nothing.
 pub trait WorldView {
-    /// Ticks since the start or the last reset: the one that runs now, or the next one.
+    /// Ticks done since the start or the last reset. In `after_physics` and `on_response` the present one counts.
     fn tick(&self) -> u64;
     /// Simulated time, s.
     fn time(&self) -> f64;

@@ -1,6 +1,6 @@
 //! From files to a simulation that ticks: read, build, find plugins, start them, run.
 
-use crossbeam_channel::{TrySendError, bounded};
+use crossbeam_channel::bounded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tickworks_plugin_api::{Element, EntityId, ModelRef, WorldRef};
@@ -41,79 +41,88 @@ fn serve(
     net: &Net,
     inbox: Inbox,
 ) -> Result<(), SimError> {
-    let document = read_world(&options.world, &options.model_paths, observer)?;
-    let build = BuildOptions {
-        rate_hz: options.rate,
-        seed: options.seed,
-        threads: options.threads.map_or(Threads::Auto, Threads::Count),
-    };
-    let (world, warnings) = World::build(&document, &build).map_err(|errors| {
-        errors.iter().for_each(|error| observer.diagnostic(error));
-        SimError::World { file: options.world.clone(), count: errors.len() }
-    })?;
-    warnings.iter().for_each(|warning| observer.diagnostic(warning));
-    if stop.asked() {
-        return Ok(());
-    }
-
-    let search = Search::new(options.plugin_dirs.clone());
-    let specs = plugin_specs(&options.plugins, &document, &world, &search);
-    let (wake, woken) = bounded(1);
-    let waker = Arc::new(move || {
-        // A full channel already holds the wake-up.
-        if let Err(TrySendError::Disconnected(())) = wake.try_send(()) {
-            tracing::debug!("a plugin woke a simulation that has ended");
-        }
-    });
-    let mut plugins = Manager::new(ManagerOptions {
-        search,
-        start_timeout: options.plugin_start_timeout,
-        keep_going: options.keep_going,
-        waker: Some(waker),
-    });
-    let file = std::path::absolute(&options.world).unwrap_or_else(|_| options.world.clone());
-    let context = LoadContext {
-        world: WorldRef { name: document.name.clone(), file: Some(file.clone()) },
-        rate_hz: options.rate,
-        seed: options.seed,
-    };
-    plugins.load(specs, &context);
-
-    let pace = options.pace.unwrap_or_else(|| pace_of(&document));
-    let handle = net.handle();
-    let mut simulation = Simulation {
-        clock: Clock::new(world.tick_dt(), pace, options.paused),
-        world,
-        plugins,
-        topics: Topics::new(&handle),
-        net: handle,
-        inbox,
-        stop: stop.clone(),
-        claims: Claims::default(),
-        queue: Queue::default(),
-        arbiter: Arbiter::default(),
-        woken,
-        stage: Stage::Starting,
-        steps: Vec::new(),
-        early_resets: Vec::new(),
-        tick: 0,
-        ticks_run: 0,
-        ticks_limit: options.ticks,
-        epoch: 0,
-        next_message: 0,
-        rate: options.rate,
-        seed: options.seed,
-        world_name: document.name.clone(),
-        world_file: file,
-    };
-    if !simulation.start(observer)? {
-        return Ok(());
-    }
+    let Some(mut simulation) = Simulation::load(options, stop, observer, net, inbox)? else { return Ok(()) };
     observer.ready(&simulation.ready(net.local_addr()));
-    let ended = simulation.run()?;
+    let ended = simulation.run();
     observer.ended(&ended);
     simulation.plugins.stop_all();
     Ok(())
+}
+
+impl Simulation {
+    /// Loads a world and its plugins, and waits until all have started. `None`: asked to stop before that.
+    ///
+    /// # Errors
+    /// See [`SimError`]. What is wrong with the world's file goes to the observer.
+    pub fn load(
+        options: &Options,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+        net: &Net,
+        inbox: Inbox,
+    ) -> Result<Option<Self>, SimError> {
+        let document = read_world(&options.world, &options.model_paths, observer)?;
+        let build = BuildOptions {
+            rate_hz: options.rate,
+            seed: options.seed,
+            threads: options.threads.map_or(Threads::Auto, Threads::Count),
+        };
+        let (world, warnings) = World::build(&document, &build).map_err(|errors| {
+            errors.iter().for_each(|error| observer.diagnostic(error));
+            SimError::World { file: options.world.clone(), count: errors.len() }
+        })?;
+        warnings.iter().for_each(|warning| observer.diagnostic(warning));
+
+        let search = Search::new(options.plugin_dirs.clone());
+        let specs = plugin_specs(&options.plugins, &document, &world, &search);
+        let (wake, woken) = bounded(1);
+        let waker = Arc::new(move || {
+            // A full channel already holds the wake-up; a simulation that has ended needs none.
+            let _ = wake.try_send(());
+        });
+        let mut plugins = Manager::new(ManagerOptions {
+            search,
+            start_timeout: options.plugin_start_timeout,
+            keep_going: options.keep_going,
+            waker: Some(waker),
+        });
+        let file = std::path::absolute(&options.world).unwrap_or_else(|_| options.world.clone());
+        let context = LoadContext {
+            world: WorldRef { name: document.name.clone(), file: Some(file.clone()) },
+            rate_hz: options.rate,
+            seed: options.seed,
+        };
+        plugins.load(specs, &context);
+
+        let pace = options.pace.unwrap_or_else(|| pace_of(&document));
+        let handle = net.handle();
+        let mut simulation = Self {
+            clock: Clock::new(world.tick_dt(), pace, options.paused),
+            world,
+            plugins,
+            topics: Topics::new(&handle),
+            net: handle,
+            inbox,
+            stop: stop.clone(),
+            claims: Claims::default(),
+            queue: Queue::default(),
+            arbiter: Arbiter::default(),
+            woken,
+            stage: Stage::Starting,
+            steps: Vec::new(),
+            early_resets: Vec::new(),
+            tick: 0,
+            ticks_run: 0,
+            ticks_limit: options.ticks,
+            epoch: 0,
+            next_message: 0,
+            rate: options.rate,
+            seed: options.seed,
+            world_name: document.name.clone(),
+            world_file: file,
+        };
+        Ok(simulation.start(observer)?.then_some(simulation))
+    }
 }
 
 fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
@@ -230,6 +239,7 @@ fn is_foreign(filename: &str) -> bool {
 }
 
 impl Simulation {
+    /// What runs, for people.
     fn ready(&self, address: std::net::SocketAddr) -> Ready {
         let robots = (0..self.world.robot_count() as u64).filter_map(|id| {
             let info = super::view::robot_info(&self.world, EntityId(id))?;

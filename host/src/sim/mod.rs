@@ -29,4 +29,5 @@ mod view;
 pub use clock::Pace;
 pub use load::{check_build, run};
 pub use options::{Ended, Observer, Options, Ready, SimError};
+pub use simulation::Simulation;
 pub use stop::Stop;

@@ -111,9 +111,6 @@ pub enum SimError {
         /// How many there are.
         total: usize,
     },
-    /// The sim and net threads have lost each other.
-    #[error("tickworks: the network thread has ended unexpectedly")]
-    NetGone,
 }
 
 fn describe_failed(failed: &[(String, String)], started: usize, total: usize) -> String {

@@ -135,11 +135,11 @@ impl Simulation {
     }
 
     /// Runs until somebody asks to stop or the ticks are done.
-    pub(super) fn run(&mut self) -> Result<Ended, SimError> {
+    pub fn run(&mut self) -> Ended {
         loop {
             self.between_ticks();
             if self.stop.asked() || self.ticks_limit.is_some_and(|limit| self.ticks_run >= limit) {
-                return Ok(self.ended());
+                return self.ended();
             }
             match self.clock.due(Instant::now()) {
                 Due::Now => self.run_tick(),

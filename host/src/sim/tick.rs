@@ -12,7 +12,7 @@ use crate::plugin::OwnedCommand;
 
 impl Simulation {
     /// Runs one tick, and what had to wait for its end.
-    pub(super) fn run_tick(&mut self) {
+    pub fn run_tick(&mut self) {
         self.clock.tick_starts(std::time::Instant::now());
         self.arbiter.clear();
         let awaiting = self.take_messages();

@@ -18,6 +18,7 @@ use crate::physics::{
     PhysicsOptions, Shape, Threads,
 };
 
+mod from_sdf;
 mod groups;
 
 use groups::Groups;
@@ -232,6 +233,7 @@ impl<'a> Building<'a> {
             inertial: Inertial::sum(&parts).unwrap_or(Inertial { mass: 0.0, ..Inertial::DEFAULT }),
             gravity_scale: if uav || !first.gravity { 0.0 } else { 1.0 },
             damping: first.damping,
+            jointed: self.groups.jointed[group],
         };
         let handle = match self.physics.add_body(&body, group as u64) {
             Ok(handle) => handle,
@@ -438,6 +440,7 @@ fn anchor_spec() -> BodySpec {
         inertial: Inertial::DEFAULT,
         gravity_scale: 0.0,
         damping: [0.0; 2],
+        jointed: false,
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Groups {
     pub(super) robot: Vec<Option<usize>>,
     /// Whether it is that robot's main body.
     pub(super) main: Vec<bool>,
+    /// Whether joints that can move lead to it.
+    pub(super) jointed: Vec<bool>,
     /// Bodies of one group (not 0) never touch each other.
     pub(super) contact_group: Vec<u32>,
 }
@@ -59,6 +61,7 @@ impl Groups {
             fixed: vec![false; count],
             robot: vec![None; count],
             main: vec![false; count],
+            jointed: vec![false; count],
             contact_group: vec![0; count],
             of_link,
         };
@@ -124,6 +127,7 @@ impl Groups {
         for joint in spec.joints.iter().filter(|j| j.kind != JointKind::Fixed) {
             for link in [Some(joint.child), joint.parent].into_iter().flatten() {
                 joints[self.of_link[link]].push(joint);
+                self.jointed[self.of_link[link]] = true;
             }
         }
         for (model, bodies) in bodies_of.iter().enumerate() {

@@ -1,0 +1,290 @@
+//! A [`WorldSpec`] from a document, and a world from it.
+
+use std::collections::HashMap;
+
+use glamx::DVec3;
+
+use super::{BuildError, BuildOptions};
+use crate::physics::{Inertial, JointKind, Surface};
+use crate::sdf::{self, Code, Diagnostic, LinkRef, Span};
+use crate::world::World;
+use crate::world::components::RobotKind;
+use crate::world::spec::{CollisionSpec, JointSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec, WorldSpec};
+use tickworks_motion::Axes;
+
+mod shapes;
+
+use shapes::Shapes;
+
+impl World {
+    /// Builds a world from a document that has no errors. Physics takes no step; colliders and queries are in step when it
+    /// returns. Comes with warnings about what physics does not take as the document means it.
+    ///
+    /// # Errors
+    /// All that cannot be built, each with its place in the document.
+    pub fn build(document: &sdf::World, options: &BuildOptions) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut reading = Reading::new(document);
+        reading.world();
+        if !reading.errors.is_empty() {
+            return Err(reading.errors);
+        }
+        match Self::from_spec(&reading.spec, options) {
+            Ok(world) => Ok((world, reading.warnings)),
+            Err(errors) => Err(errors.into_iter().map(|error| reading.place(error)).collect()),
+        }
+    }
+}
+
+/// A document that is being read.
+struct Reading<'a> {
+    document: &'a sdf::World,
+    spec: WorldSpec,
+    warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+    /// Links and joints by scoped name.
+    links: HashMap<String, usize>,
+    joints: HashMap<String, usize>,
+    /// Places by scoped name.
+    places: HashMap<String, (Span, Code)>,
+    shapes: Shapes,
+}
+
+impl<'a> Reading<'a> {
+    fn new(document: &'a sdf::World) -> Self {
+        let mut places = HashMap::new();
+        places.insert(document.name.clone(), (document.span.clone(), Code::ElementInvalid));
+        Self {
+            document,
+            spec: WorldSpec {
+                name: document.name.clone(),
+                gravity: document.gravity,
+                max_step_size: document.physics().max_step_size,
+                ..WorldSpec::default()
+            },
+            warnings: Vec::new(),
+            errors: Vec::new(),
+            links: HashMap::new(),
+            joints: HashMap::new(),
+            places,
+            shapes: Shapes::default(),
+        }
+    }
+
+    fn world(&mut self) {
+        for model in &self.document.models {
+            self.model(model, None, model.is_static);
+        }
+        // Joints after all links, so that those between models find both ends.
+        for model in &self.document.models {
+            model.walk(&mut |m| self.model_joints(m));
+        }
+        for joint in &self.document.joints {
+            self.joint(joint, "");
+        }
+        for model in &self.document.models {
+            model.walk(&mut |m| self.robot(m));
+        }
+    }
+
+    fn model(&mut self, model: &sdf::Model, parent: Option<usize>, fixed: bool) {
+        let n = self.spec.models.len();
+        let name = model.scoped_name.clone();
+        self.places.insert(name.clone(), (model.span.clone(), Code::RobotInvalid));
+        self.spec.models.push(ModelSpec {
+            name: name.clone(),
+            pose: model.world_pose,
+            fixed,
+            self_collide: model.self_collide,
+            canonical_link: None,
+            allow_sleep: model.allow_auto_disable,
+            parent,
+        });
+        for link in &model.links {
+            self.link(link, &name, n, fixed);
+        }
+        for inner in &model.models {
+            self.model(inner, Some(n), fixed || inner.is_static);
+        }
+        let canonical = format!("{name}::{}", model.resolved_canonical_link);
+        self.spec.models[n].canonical_link = self.links.get(&canonical).copied();
+    }
+
+    fn link(&mut self, link: &sdf::Link, model_name: &str, model: usize, fixed: bool) {
+        let name = format!("{model_name}::{}", link.name);
+        self.places.insert(name.clone(), (link.span.clone(), Code::LinkInertiaInvalid));
+        self.links.insert(name.clone(), self.spec.links.len());
+        if link.kinematic && !fixed {
+            self.warn(
+                &link.span,
+                format!("link {name} is kinematic, but is moved by forces and contacts like any other"),
+            );
+        }
+        let mut collisions = Vec::new();
+        for collision in &link.collisions {
+            let full = format!("{name}::{}", collision.name);
+            self.places.insert(full.clone(), (collision.span.clone(), Code::ElementInvalid));
+            if collision.surface.collide_without_contact {
+                self.warn(&collision.span, format!("collision {full} is without contact: it is left out"));
+                continue;
+            }
+            let (shape, remark) = match self.shapes.shape(&collision.geometry, fixed) {
+                Ok(found) => found,
+                Err((code, message)) => {
+                    self.errors.push(
+                        Diagnostic::error(code, format!("collision {full}: {message}")).at(collision.span.clone()),
+                    );
+                    continue;
+                }
+            };
+            if let Some(remark) = remark {
+                self.warn(&collision.span, format!("collision {full}: {remark}"));
+            }
+            let friction = &collision.surface.friction;
+            if friction.mu != friction.mu2 {
+                let (mu, mu2) = (friction.mu, friction.mu2);
+                self.warn(
+                    &collision.span,
+                    format!("collision {full}: friction is mu = {mu} along every direction, mu2 = {mu2} is not used"),
+                );
+            }
+            collisions.push(CollisionSpec {
+                name: collision.name.clone(),
+                pose: collision.pose_in_link,
+                shape,
+                surface: Surface {
+                    friction: friction.mu,
+                    restitution: collision.surface.restitution,
+                    bitmask: collision.surface.collide_bitmask,
+                },
+            });
+        }
+        let inertial = &link.inertial;
+        self.spec.links.push(LinkSpec {
+            name,
+            model,
+            pose: link.world_pose,
+            inertial: Inertial { mass: inertial.mass, pose: inertial.pose, moments: inertial.inertia },
+            gravity: link.gravity,
+            damping: link.velocity_decay,
+            collisions,
+        });
+    }
+
+    fn model_joints(&mut self, model: &sdf::Model) {
+        for joint in &model.joints {
+            self.joint(joint, &model.scoped_name);
+        }
+    }
+
+    fn joint(&mut self, joint: &sdf::Joint, scope: &str) {
+        let scoped = |name: &str| if scope.is_empty() { name.to_owned() } else { format!("{scope}::{name}") };
+        let name = scoped(&joint.name);
+        let end = |end: &LinkRef| match end {
+            LinkRef::Link(link) => self.links.get(&scoped(link)).copied().map(Some),
+            LinkRef::World => Some(None),
+            LinkRef::Unresolved => None,
+        };
+        let (Some(parent), Some(child)) = (end(&joint.parent_link), end(&joint.child_link)) else {
+            // Said by the reader of the document already, where it is an error.
+            self.warn(&joint.span, format!("joint {name} has an end that is no link: it is left out"));
+            return;
+        };
+        let (parent, child) = match (parent, child) {
+            (parent, Some(child)) => (parent, child),
+            (Some(parent), None) => (None, parent),
+            (None, None) => {
+                self.warn(&joint.span, format!("joint {name} joins the world to itself: it is left out"));
+                return;
+            }
+        };
+        if parent == Some(child) {
+            self.warn(&joint.span, format!("joint {name} joins a link to itself: it is left out"));
+            return;
+        }
+        let (kind, approximation) = match joint.kind {
+            sdf::JointKind::Fixed => (JointKind::Fixed, None),
+            sdf::JointKind::Revolute | sdf::JointKind::Continuous => (JointKind::Revolute, None),
+            sdf::JointKind::Prismatic => (JointKind::Prismatic, None),
+            sdf::JointKind::Ball => (JointKind::Ball, None),
+            sdf::JointKind::Universal => (JointKind::Ball, Some("a ball joint, free about its third axis, too")),
+            sdf::JointKind::Revolute2 => (JointKind::Revolute, Some("a revolute joint about its first axis")),
+            sdf::JointKind::Screw => (JointKind::Revolute, Some("a revolute joint, without the motion along its axis")),
+            sdf::JointKind::Gearbox => {
+                self.warn(&joint.span, format!("joint {name} is a gearbox, which is not built: it is left out"));
+                return;
+            }
+        };
+        if let Some(what) = approximation {
+            self.warn(&joint.span, format!("joint {name} is built as {what}"));
+        }
+        let axis = if joint.kind.axes() > 0 { joint.axes.first() } else { None };
+        if axis.is_some_and(|a| a.mimic.is_some()) {
+            self.warn(&joint.span, format!("joint {name} follows no other joint: mimic is not built"));
+        }
+        let limits = axis.map(|a| a.limits).unwrap_or_default();
+        let dynamics = axis.map(|a| a.dynamics).unwrap_or_default();
+        let free = joint.kind == sdf::JointKind::Continuous;
+        self.joints.insert(name.clone(), self.spec.joints.len());
+        self.places.insert(name.clone(), (joint.span.clone(), Code::ElementInvalid));
+        self.spec.joints.push(JointSpec {
+            name,
+            kind,
+            parent,
+            child,
+            pose: joint.world_pose,
+            axis: joint.world_pose.rotation * axis.map_or(DVec3::Z, |a| a.xyz_in_joint),
+            lower: if free { f64::NEG_INFINITY } else { limits.lower },
+            upper: if free { f64::INFINITY } else { limits.upper },
+            effort: limits.effort,
+            damping: dynamics.damping,
+            friction: dynamics.friction,
+            spring_stiffness: dynamics.spring_stiffness,
+            spring_reference: dynamics.spring_reference,
+        });
+    }
+
+    fn robot(&mut self, model: &sdf::Model) {
+        let Some(robot) = &model.robot else { return };
+        let Some(n) = self.spec.models.iter().position(|m| m.name == model.scoped_name) else { return };
+        self.places.insert(model.scoped_name.clone(), (robot.span.clone(), Code::RobotInvalid));
+        let mut spec = RobotSpec {
+            model: n,
+            kind: RobotKind::UavLevel1,
+            axes: match robot.axes {
+                sdf::Axes::Luf => Axes::Luf,
+                sdf::Axes::Flu => Axes::Flu,
+            },
+            limits: [0.0; 6],
+            drag: 0.0,
+            wheels: None,
+        };
+        match &robot.kind {
+            sdf::RobotKind::UavLevel1 { max_velocities } => spec.limits = *max_velocities,
+            sdf::RobotKind::UavLevel2 { max_accelerations, drag_coefficient } => {
+                (spec.kind, spec.limits, spec.drag) = (RobotKind::UavLevel2, *max_accelerations, *drag_coefficient);
+            }
+            sdf::RobotKind::DiffDrive { max_velocities, wheel_separation, wheel_radius, left_joint, right_joint } => {
+                spec.kind = RobotKind::DiffDrive;
+                spec.limits[..2].copy_from_slice(max_velocities);
+                let joint = |name: &str| self.joints.get(&format!("{}::{name}", model.scoped_name)).copied();
+                if let (Some(left), Some(right)) = (joint(left_joint), joint(right_joint)) {
+                    spec.wheels = Some(WheelSpec { left, right, separation: *wheel_separation, radius: *wheel_radius });
+                }
+            }
+        }
+        self.spec.robots.push(spec);
+    }
+
+    fn warn(&mut self, span: &Span, message: String) {
+        self.warnings.push(Diagnostic::warning(Code::ElementUnread, message).at(span.clone()));
+    }
+
+    /// A build error at its place in the document.
+    fn place(&self, error: BuildError) -> Diagnostic {
+        let text = error.to_string();
+        match self.places.get(&error.element) {
+            Some((span, code)) => Diagnostic::error(*code, text).at(span.clone()),
+            None => Diagnostic::error(Code::ElementInvalid, text).at(self.document.span.clone()),
+        }
+    }
+}

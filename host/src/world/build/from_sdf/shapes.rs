@@ -1,0 +1,90 @@
+//! Geometries as shapes of colliders. A mesh file is read once for all collisions that use it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use glamx::DVec3;
+
+use crate::physics::Shape;
+use crate::sdf::{Code, Geometry, MeshOptimization, MeshRef, mesh};
+
+/// Points and triangles of a part of a mesh file.
+type Surface = (Arc<[DVec3]>, Arc<[[u32; 3]]>);
+/// A part of a mesh file, scaled: file, part, whether centred, bits of the scale.
+type Part = (PathBuf, Option<String>, bool, [u64; 3]);
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Shapes {
+    files: HashMap<PathBuf, Arc<mesh::Mesh>>,
+    parts: HashMap<Part, Surface>,
+}
+
+impl Shapes {
+    /// The shape of a geometry, for a body that moves or not; with a remark where it is not what the document means.
+    pub(super) fn shape(
+        &mut self,
+        geometry: &Geometry,
+        fixed: bool,
+    ) -> Result<(Shape, Option<String>), (Code, String)> {
+        let exact = |shape| Ok((shape, None));
+        match geometry {
+            Geometry::Empty => exact(Shape::Empty),
+            Geometry::Box { size } => exact(Shape::Box { size: *size }),
+            Geometry::Sphere { radius } => exact(Shape::Sphere { radius: *radius }),
+            Geometry::Cylinder { radius, length } => exact(Shape::Cylinder { radius: *radius, length: *length }),
+            Geometry::Capsule { radius, length } => exact(Shape::Capsule { radius: *radius, length: *length }),
+            Geometry::Cone { radius, length } => exact(Shape::Cone { radius: *radius, length: *length }),
+            Geometry::Ellipsoid { radii } => exact(Shape::Ellipsoid { radii: *radii }),
+            Geometry::Plane { normal, .. } => exact(Shape::Plane { normal: *normal }),
+            Geometry::Mesh(mesh) => self.mesh(mesh, fixed),
+            Geometry::Polyline(line) => {
+                let outline = line.outlines.first().map_or(&[][..], Vec::as_slice);
+                let points: Vec<[f64; 2]> = outline.iter().map(|p| p.to_array()).collect();
+                let holes = line.outlines.len().saturating_sub(1);
+                let remark = (holes > 0).then(|| format!("the {holes} holes of its polyline are filled"));
+                Ok((Shape::Polyline { points: points.into(), height: line.height }, remark))
+            }
+            Geometry::Heightmap(_) | Geometry::Image(_) => {
+                Ok((Shape::Empty, Some(format!("a {} is not built: nothing touches it", geometry.kind()))))
+            }
+        }
+    }
+
+    fn mesh(&mut self, mesh: &MeshRef, fixed: bool) -> Result<(Shape, Option<String>), (Code, String)> {
+        // That the file was not found is said already.
+        let Some(path) = &mesh.resource.path else { return Ok((Shape::Empty, None)) };
+        let (points, triangles) = self.part(path, mesh).map_err(|error| (Code::MeshInvalid, error.to_string()))?;
+        let (shape, remark) = match mesh.optimization {
+            MeshOptimization::None if fixed => (Shape::TriMesh { points, triangles }, None),
+            MeshOptimization::None => {
+                (Shape::ConvexHull { points }, Some("the mesh of a body that moves is its convex hull".to_owned()))
+            }
+            MeshOptimization::ConvexHull => (Shape::ConvexHull { points }, None),
+            MeshOptimization::ConvexDecomposition { .. } => {
+                (Shape::ConvexHull { points }, Some("the mesh is one convex hull instead of several".to_owned()))
+            }
+        };
+        Ok((shape, remark))
+    }
+
+    fn part(&mut self, path: &PathBuf, mesh: &MeshRef) -> Result<Surface, mesh::MeshError> {
+        let key = (path.clone(), mesh.submesh.clone(), mesh.center_submesh, mesh.scale.to_array().map(f64::to_bits));
+        if let Some(known) = self.parts.get(&key) {
+            return Ok(known.clone());
+        }
+        let file = match self.files.get(path) {
+            Some(file) => file.clone(),
+            None => {
+                let file = Arc::new(mesh::load(path)?);
+                self.files.insert(path.clone(), file.clone());
+                file
+            }
+        };
+        let part = mesh::select(&file, path, mesh)?;
+        let surface: Surface = (part.vertices.into(), part.triangles.into());
+        self.parts.insert(key, surface.clone());
+        Ok(surface)
+    }
+}

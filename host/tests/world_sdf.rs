@@ -1,0 +1,163 @@
+//! Worlds from documents.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::path::PathBuf;
+
+use glamx::DVec3;
+use tickworks::sdf::{self, LoadOptions, Source};
+use tickworks::world::{BuildOptions, RobotKind, World};
+use tickworks_motion::Axes;
+use tickworks_plugin_api::abi::kind;
+
+fn document(body: &str) -> sdf::World {
+    let text = format!(
+        r#"<sdf version="1.11" xmlns:tw="https://tickworks.dev/sdf"><world name="w">
+<physics name="p" type="x"><max_step_size>0.004</max_step_size></physics>{body}</world></sdf>"#
+    );
+    let loaded = sdf::load_source(&Source::new("test.sdf", text), &LoadOptions::default());
+    let errors: Vec<String> = loaded.errors().map(ToString::to_string).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    loaded.into_world().unwrap()
+}
+
+fn build(body: &str) -> World {
+    World::build(&document(body), &BuildOptions::default()).unwrap().0
+}
+
+fn shipped(name: &str) -> sdf::World {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../worlds").join(name);
+    let loaded = sdf::load(&path, &LoadOptions::default());
+    let errors: Vec<String> = loaded.errors().map(ToString::to_string).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    loaded.into_world().unwrap()
+}
+
+#[test]
+fn the_worlds_that_ship_build_without_a_word_and_rest() {
+    for (name, robots) in [("empty.sdf", 0), ("arena.sdf", 3), ("race.sdf", 4), ("ground.sdf", 3)] {
+        let document = shipped(name);
+        let (mut world, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert!(warnings.is_empty(), "{name}: {warnings:?}");
+        assert_eq!(world.robot_count(), robots, "{name}");
+        let start: Vec<(u64, [f64; 7])> =
+            world.bodies().ids.iter().copied().zip(world.bodies().poses.to_vec()).collect();
+        for _ in 0..600 {
+            world.physics_tick();
+        }
+        assert!(world.quarantined().is_empty());
+        for (id, pose) in start {
+            let now = world.pose(id).unwrap();
+            let moved = DVec3::new(now[0] - pose[0], now[1] - pose[1], now[2] - pose[2]).length();
+            assert!(moved < 2e-3, "{name}: {} moved by {:.2} mm in 10 s", world.name(id).unwrap(), moved * 1e3);
+        }
+        assert!((0..robots as u64).all(|r| !world.colliding(r)), "{name}");
+    }
+}
+
+#[test]
+fn ids_and_names_follow_the_document() {
+    let world = build(
+        r#"<model name="a"><link name="l1"/><link name="l2"/>
+             <model name="b"><link name="l"/></model><joint name="j" type="fixed"><parent>l1</parent><child>l2</child></joint></model>
+           <model name="c"><static>true</static><link name="l"/></model>
+           <model name="d"><pose>0 0 5 0 0 0</pose><link name="l"/><tw:robot type="UAVLevel2" drag_coefficient="0.7" axes="flu"/></model>
+           <model name="e"><pose>0 0 9 0 0 0</pose><link name="l"/><tw:robot type="UAVLevel1" max_velocities="1 2 3 4 5 6"/></model>"#,
+    );
+    let bodies: Vec<&str> = world.names(kind::BODY).iter().map(String::as_str).collect();
+    assert_eq!(bodies, ["a::l1", "a::l2", "a::b::l", "c::l", "d::l", "e::l"]);
+    let models: Vec<&str> = world.names(kind::MODEL).iter().map(String::as_str).collect();
+    assert_eq!(models, ["a", "a::b", "c", "d", "e"]);
+    assert_eq!(world.find(kind::ROBOT, "e"), Some(1));
+    assert_eq!(world.find(kind::BODY, "a::b::l"), Some(1 << 32 | 2));
+    assert_eq!(world.find(kind::MODEL, "nothing"), None);
+    let info = world.robot_info(1).unwrap();
+    assert_eq!((info.kind, info.axes, info.limits), (RobotKind::UavLevel1, Axes::Luf, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    let info = world.robot_info(0).unwrap();
+    assert_eq!((info.kind, info.axes, info.drag, info.model), (RobotKind::UavLevel2, Axes::Flu, 0.7, 2 << 32 | 3));
+    assert_eq!(world.robot_of(1 << 32 | 4), Some(0));
+    assert_eq!(world.robot_of(1 << 32), None);
+    // Static links have ids and poses, but are no bodies that move.
+    assert_eq!(world.bodies().ids.len(), 5);
+}
+
+#[test]
+fn what_cannot_be_built_is_said_with_its_place() {
+    let errors = |body: &str| match World::build(&document(body), &BuildOptions::default()) {
+        Ok(_) => panic!("it was built"),
+        Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    };
+    let found = errors(
+        r#"<model name="m"><static>true</static><link name="l"/><tw:robot type="UAVLevel1"/></model>
+           <model name="n"><link name="l"><inertial><mass>1e60</mass></inertial></link></model>"#,
+    );
+    assert!(found.iter().any(|e| e.contains("test.sdf:2") && e.contains("must be able to move")), "{found:?}");
+    assert!(found.iter().any(|e| e.contains("test.sdf:3") && e.contains("n::l") && e.contains("mass")), "{found:?}");
+}
+
+#[test]
+fn approximations_are_said() {
+    let document = document(
+        r#"<model name="m"><link name="a"/><link name="b"/>
+             <joint name="j" type="universal"><parent>a</parent><child>b</child><axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint></model>"#,
+    );
+    let (_, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert!(texts.iter().any(|t| t.contains("m::j") && t.contains("ball joint")), "{texts:?}");
+}
+
+#[test]
+fn a_plane_lies_across_its_normal() {
+    let mut world = build(
+        r#"<model name="slope"><static>true</static><link name="l"><collision name="c"><geometry><plane><normal>-0.6 0 0.8</normal></plane></geometry>
+             <surface><friction><ode><mu>0</mu><mu2>0</mu2></ode></friction></surface></collision></link></model>
+           <model name="ball"><pose>0 0 0.5 0 0 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.3</radius></sphere></geometry></collision></link></model>"#,
+    );
+    for _ in 0..60 {
+        world.physics_tick();
+    }
+    let p = world.pose(1 << 32 | 1).unwrap();
+    assert!(p[0] < -0.5, "it slides down the slope: {p:?}");
+    let height = -0.6 * p[0] + 0.8 * p[2];
+    assert!((height - 0.3).abs() < 0.01, "it stays on the slope: {height}");
+}
+
+#[test]
+fn a_door_swings_about_its_hinge_and_stops_at_its_limit() {
+    let mut world = build(
+        r#"<gravity>0 0 0</gravity><model name="door"><link name="leaf"><pose>0.5 0 1 0 0 0</pose>
+             <collision name="c"><geometry><box><size>1 0.05 2</size></box></geometry></collision></link>
+             <joint name="hinge" type="revolute"><pose>-0.5 0 0 0 0 0</pose><parent>world</parent><child>leaf</child>
+               <axis><xyz>0 0 1</xyz><limit><lower>0</lower><upper>1.2</upper></limit></axis></joint></model>"#,
+    );
+    let mut v = [0.0; 8];
+    v[1] = 1.0;
+    let push = tickworks_plugin_api::abi::Command { op: 3, count: 6, entity: 1 << 32, v };
+    world.apply(&push).unwrap();
+    let mut widest = 0.0_f64;
+    for _ in 0..240 {
+        world.physics_tick();
+        let p = world.pose(1 << 32).unwrap();
+        let (x, y) = (p[0], p[1]);
+        assert!((x.hypot(y) - 0.5).abs() < 0.01, "the hinge holds: {p:?}");
+        widest = widest.max(y.atan2(x));
+    }
+    assert!(widest > 1.1 && widest < 1.3, "{widest}");
+}
+
+#[test]
+fn mass_and_inertia_are_those_of_the_document() {
+    // 2 kg, pushed beside its centre of mass: dv = J/m, dw = r x J / I.
+    let mut world = build(
+        r#"<gravity>0 0 0</gravity><model name="m"><link name="l"><inertial><pose>0.1 0 0 0 0 0</pose><mass>2</mass>
+             <inertia><ixx>0.3</ixx><iyy>0.4</iyy><izz>0.5</izz><ixy>0</ixy><ixz>0</ixz><iyz>0</iyz></inertia></inertial>
+             <collision name="c"><geometry><box><size>9 9 9</size></box></geometry></collision></link></model>"#,
+    );
+    let mut v = [0.0; 8];
+    (v[1], v[5]) = (4.0, 0.25);
+    world.apply(&tickworks_plugin_api::abi::Command { op: 3, count: 6, entity: 1 << 32, v }).unwrap();
+    world.physics_tick();
+    let found = world.bodies().velocities[0];
+    assert!((found[1] - 2.0).abs() < 1e-4 && (found[5] - 0.5).abs() < 1e-4, "{found:?}");
+}
