@@ -96,3 +96,51 @@ impl Host {
         self.wait()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tickworks;
+    use serde_json::json;
+
+    #[test]
+    fn a_host_is_started_spoken_to_and_ended() {
+        for signal in [Signal::Int, Signal::Term] {
+            let mut host = Host::start("arena.sdf", &["manual_move"], &[]);
+            let mut text = host.json();
+            let mut binary = host.msgpack();
+            assert_eq!(text.ok(json!({"cmd": "connect"}))["status"], "connected");
+            let info = json!({"cmd": "sim_get_info"});
+            assert_eq!(text.ok(info.clone())["world"], binary.ok(info.clone())["world"]);
+            let replies = text.pipeline(&vec![info.clone(); 500]);
+            assert!(replies.iter().all(|reply| reply["world"] == replies[0]["world"] && reply.get("error").is_none()));
+            assert!(binary.error(json!({"cmd": "no_such_command"})).contains("no_such_command"));
+            host.signal(signal);
+            let exit = host.wait();
+            assert_eq!(exit.code, Some(0), "{exit:?}");
+            assert!(exit.stdout.contains("listening on"), "{exit:?}");
+            // What is left is the end.
+            assert!(text.rest().is_empty() && binary.rest().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_says_why() {
+        let exit = tickworks(Host::args("empty.sdf", &["no_such_plugin"], &[]));
+        assert_eq!(exit.code, Some(1), "{exit:?}");
+        assert!(exit.stderr.contains("no_such_plugin"), "{exit:?}");
+    }
+
+    #[test]
+    fn the_call_command_speaks_to_it() {
+        let host = Host::start("empty.sdf", &[], &[]);
+        let address = host.addr().to_string();
+        let info = tickworks(["call", "sim_get_info", "--address", &address]);
+        assert_eq!(info.code, Some(0), "{info:?}");
+        let reply: serde_json::Value = serde_json::from_str(&info.stdout).expect("a reply");
+        assert!(reply["tick"].is_u64(), "{reply}");
+        let refused = tickworks(["call", "no_such_command", "--address", &address, "--msgpack"]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_eq!(host.stop().code, Some(0));
+    }
+}

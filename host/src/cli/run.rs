@@ -12,8 +12,10 @@ use crate::sim::{self, Options, Pace, Stop};
 
 /// Run a world with plugins, and serve clients on a TCP port
 #[derive(Args, Debug)]
-#[command(after_help = "The run ends with status 0 on SIGINT, SIGTERM or after --ticks; with status 1 when the world, a \
-plugin or the port does not work, and says why.")]
+#[command(
+    after_help = "The run ends with status 0 on SIGINT, SIGTERM or after --ticks; with status 1 when the world, a \
+plugin or the port does not work, and says why."
+)]
 pub struct Run {
     /// The world, an SDF file
     world: PathBuf,
@@ -104,12 +106,12 @@ impl Run {
     }
 
     fn options(&self) -> Result<Options, String> {
-        let listen =
-            net::resolve(&self.listen).map_err(|error| format!("--listen {}: {error}", self.listen))?;
+        let listen = net::resolve(&self.listen).map_err(|error| format!("--listen {}: {error}", self.listen))?;
         let token = match &self.limits.token_file {
             None => None,
             Some(file) => Some(
-                Token::new(super::read_token(file)?).map_err(|error| format!("--token-file {}: {error}", file.display()))?,
+                Token::new(super::read_token(file)?)
+                    .map_err(|error| format!("--token-file {}: {error}", file.display()))?,
             ),
         };
         let mut net = NetOptions::new(listen);

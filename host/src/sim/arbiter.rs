@@ -123,7 +123,8 @@ impl Arbiter {
 
     /// Applies what has won, in priority order and, within one plugin, in the order of submission.
     pub fn apply(&mut self, target: &mut impl Target) {
-        let mut order: Vec<usize> = (0..self.submissions.len()).filter(|&i| self.submissions[i].lost.is_none()).collect();
+        let mut order: Vec<usize> =
+            (0..self.submissions.len()).filter(|&i| self.submissions[i].lost.is_none()).collect();
         order.sort_by_key(|&i| self.submissions[i].source.priority);
         for number in order {
             let submission = &mut self.submissions[number];

@@ -142,10 +142,11 @@ impl Builtin {
             Self::SimUnsubscribe => {
                 Endpoint::new::<SubscribeRequest, SubscribeReply>(name, "Asks for no more pushes of these topics.")
             }
-            Self::PluginList => {
-                Endpoint::new::<(), PluginListReply>(name, "The plugins in priority order, weakest first, and their states.")
-                    .reads_only()
-            }
+            Self::PluginList => Endpoint::new::<(), PluginListReply>(
+                name,
+                "The plugins in priority order, weakest first, and their states.",
+            )
+            .reads_only(),
         }
     }
 }

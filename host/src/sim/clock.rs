@@ -47,16 +47,7 @@ pub struct Clock {
 impl Clock {
     /// `dt`: simulated length of a tick in seconds, above 0.
     pub fn new(dt: f64, pace: Pace, paused: bool) -> Self {
-        Self {
-            dt,
-            pace,
-            paused,
-            steps: 0,
-            next: None,
-            window_start: Instant::now(),
-            window_ticks: 0,
-            factor: 0.0,
-        }
+        Self { dt, pace, paused, steps: 0, next: None, window_start: Instant::now(), window_ticks: 0, factor: 0.0 }
     }
 
     /// Whether simulated time stands, steps that are still to run aside.

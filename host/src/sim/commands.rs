@@ -66,7 +66,8 @@ impl Simulation {
 
     fn first_free_robot(&self) -> Result<EntityId, String> {
         let count = self.world.robot_count();
-        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count {
+        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count
+        {
             0 => "connect: this world has no robots (models with a <tw:robot> element)".into(),
             1 => "connect: no robot is free: the only one belongs to another connection".into(),
             _ => format!("connect: no robot is free: all {count} belong to other connections"),

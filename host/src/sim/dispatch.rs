@@ -75,7 +75,9 @@ impl Simulation {
             Item::Closed => self.closed(session),
             Item::Request { slot, request } => {
                 // Without a tick nothing awaits physics: what would is refused, and answered here.
-                if let Some(awaiting) = self.handle(ReplyTo { session, slot }, request, Some("the simulation is paused")) {
+                if let Some(awaiting) =
+                    self.handle(ReplyTo { session, slot }, request, Some("the simulation is paused"))
+                {
                     self.answer_after_physics(awaiting);
                 }
             }
@@ -149,8 +151,10 @@ impl Simulation {
             let ticket = (index == reply).then(|| self.arbiter.ticket());
             // Of the others' commands nobody hears what came; while none takes effect, they need not be tried.
             if ticket.is_some() || refuse.is_none() {
-                let source =
-                    Source { priority: answer.priority as usize, name: self.plugins.name(answer.owner).unwrap_or_default().into() };
+                let source = Source {
+                    priority: answer.priority as usize,
+                    name: self.plugins.name(answer.owner).unwrap_or_default().into(),
+                };
                 for command in commands {
                     self.arbiter.submit(&self.world, &source, ticket, command, refuse);
                 }

@@ -34,13 +34,7 @@ pub fn run(options: &Options, stop: &Stop, observer: &mut dyn Observer) -> Resul
     ended
 }
 
-fn serve(
-    options: &Options,
-    stop: &Stop,
-    observer: &mut dyn Observer,
-    net: &Net,
-    inbox: Inbox,
-) -> Result<(), SimError> {
+fn serve(options: &Options, stop: &Stop, observer: &mut dyn Observer, net: &Net, inbox: Inbox) -> Result<(), SimError> {
     let Some(mut simulation) = Simulation::load(options, stop, observer, net, inbox)? else { return Ok(()) };
     observer.ready(&simulation.ready(net.local_addr()));
     let ended = simulation.run();
@@ -272,7 +266,9 @@ mod tests {
 
     #[test]
     fn plugins_of_other_simulators_are_told_from_ours() {
-        for foreign in ["gz-sim-physics-system", "libgazebo_ros_camera.so", "libRayPlugin.so", "ignition-gazebo-imu-system"] {
+        for foreign in
+            ["gz-sim-physics-system", "libgazebo_ros_camera.so", "libRayPlugin.so", "ignition-gazebo-imu-system"]
+        {
             assert!(is_foreign(foreign), "{foreign}");
         }
         for ours in ["race", "manual_move", "./libcounter.so", "/opt/plugins/libcounter.so"] {

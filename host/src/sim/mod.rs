@@ -31,3 +31,4 @@ pub use load::{check_build, run};
 pub use options::{Ended, Observer, Options, Ready, SimError};
 pub use simulation::Simulation;
 pub use stop::Stop;
+pub use view::{Moment, View};

@@ -65,8 +65,10 @@ impl Simulation {
         for topic in topics {
             if !known.contains(&topic.as_str()) {
                 let shown: String = topic.chars().take(80).collect();
-                let hint = nearest(topic, known.iter().copied())
-                    .map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean '{near}'?"));
+                let hint = nearest(topic, known.iter().copied()).map_or_else(
+                    || format!("there are {}", known.join(", ")),
+                    |near| format!("did you mean '{near}'?"),
+                );
                 return Err(format!("{cmd}: unknown topic '{shown}': {hint}"));
             }
         }
@@ -157,7 +159,9 @@ impl Simulation {
         let drawn = self.plugins.draw(&View { world: &self.world, moment });
         let shapes: Vec<Drawn<'_>> = drawn
             .iter()
-            .flat_map(|(plugin, shapes)| shapes.iter().map(|shape| draw(self.plugins.name(*plugin).unwrap_or_default(), shape)))
+            .flat_map(|(plugin, shapes)| {
+                shapes.iter().map(|shape| draw(self.plugins.name(*plugin).unwrap_or_default(), shape))
+            })
             .collect();
         let overlays = json!({"tick": moment.tick, "sim_time": moment.time(), "shapes": shapes});
         self.net.push(&self.topics.overlays, body(&overlays), PushKind::Latest { key: 0 });

@@ -159,7 +159,10 @@ mod tests {
     const STANDS: Phase = Phase::Between { standing: true };
 
     fn item(slot: u64) -> Item {
-        Item::Request { slot, request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new() } }
+        Item::Request {
+            slot,
+            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new() },
+        }
     }
 
     fn slot(item: &Item) -> u64 {

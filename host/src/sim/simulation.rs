@@ -6,6 +6,7 @@ use std::time::Instant;
 use tickworks_plugin_api::EntityId;
 
 use super::arbiter::Arbiter;
+use super::builtins::Builtin;
 use super::claims::Claims;
 use super::clock::{Clock, Due};
 use super::options::{Ended, Observer, SimError};
@@ -14,7 +15,7 @@ use super::queue::Queue;
 use super::stop::Stop;
 use super::view::{Moment, View};
 use crate::net::{Body, Inbox, NetHandle, SessionId};
-use crate::plugin::{Manager, TrackerEvent};
+use crate::plugin::{Manager, PluginState, TrackerEvent};
 use crate::world::World;
 
 /// What the run is at.
@@ -121,6 +122,12 @@ impl Simulation {
     /// Every plugin has started: what waited for that.
     fn all_started(&mut self) {
         self.stage = Stage::Running;
+        for (plugin, endpoint) in self.plugins.help() {
+            if Builtin::from_name(&endpoint.name).is_some() {
+                tracing::warn!(plugin, "'{}' is a command of the host, which answers it", endpoint.name);
+            }
+        }
+        self.tell_all_started();
         let resets = std::mem::take(&mut self.early_resets);
         if !resets.is_empty() {
             let body = self.reset();
@@ -128,6 +135,10 @@ impl Simulation {
                 self.reply(to, body.clone());
             }
         }
+    }
+
+    /// Plugins that have started are called from here on.
+    fn tell_all_started(&mut self) {
         let moment = self.moment();
         for failure in self.plugins.on_all_started(&View { world: &self.world, moment }) {
             tracing::error!("{failure}");
@@ -157,11 +168,14 @@ impl Simulation {
     fn between_ticks(&mut self) {
         for event in self.plugins.poll() {
             self.push_plugin_event(&event);
-            if matches!(event, TrackerEvent::AllStarted { .. }) {
-                let moment = self.moment();
-                for failure in self.plugins.on_all_started(&View { world: &self.world, moment }) {
-                    tracing::error!("{failure}");
+            match event {
+                TrackerEvent::Changed(report, _) => {
+                    if let PluginState::Failed(reason) = &report.state {
+                        tracing::error!(plugin = report.instance, "failed: {reason}");
+                    }
                 }
+                // Those of an incomplete load that have started run all the same.
+                TrackerEvent::AllStarted { .. } | TrackerEvent::Incomplete { .. } => self.tell_all_started(),
             }
         }
         let moment = self.moment();

@@ -74,7 +74,10 @@ impl Simulation {
             }
             Err(failure) => {
                 if let Err(error) = self.world.restore(&before) {
-                    tracing::error!("the world before a failed sim_load_state could not be restored: {}", error.message);
+                    tracing::error!(
+                        "the world before a failed sim_load_state could not be restored: {}",
+                        error.message
+                    );
                 }
                 return Err(format!("sim_load_state: field plugins.{}: {}", failure.instance, failure.text));
             }

@@ -1,7 +1,6 @@
 //! The world: models, links, joints and robots as entities, and what a tick does to them.
 //!
 //! - [`spec`]: what a world is made from, in plain numbers; [`build`] makes it;
-//! - [`from_sdf`](self) reads that from a document;
 //! - [`components`]: what entities carry; [`index`]: entities by id and by name;
 //! - [`command`]: control inputs, forces and impulses; [`tick`]: one control period, with [`reach`] deciding who needs
 //!   the solver;
@@ -16,11 +15,9 @@
 pub mod build;
 pub mod command;
 pub mod components;
-mod from_sdf;
 pub mod index;
 pub mod query;
 mod reach;
-mod shapes;
 pub mod spec;
 pub mod state;
 mod tick;

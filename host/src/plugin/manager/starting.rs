@@ -7,7 +7,7 @@ use crate::plugin::error::{LoadError, LoadErrorKind};
 use crate::plugin::instance::Instance;
 use crate::plugin::library::Library;
 use crate::plugin::tracker::{InstanceKey, PluginState, TrackerEvent};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Manager {
         elf::check(path)?;
         self.tracker.set(key, PluginState::Checked, Instant::now());
         self.tracker.set(key, PluginState::Loading, Instant::now());
-        let library = Library::open(path, path)?;
+        let library = open_in_time(path, self.start_timeout)?;
         if let Some(other) = self.libraries.values().find(|other| other.id() == library.id()) {
             let text = format!(
                 "expected an id that no other plugin has, found \"{}\", the id of {}",
@@ -235,6 +235,32 @@ impl Manager {
                 self.tracker.set(key, PluginState::Started, Instant::now());
             }
             Err(reason) => self.fail_start(key, reason),
+        }
+    }
+}
+
+/// Loads a checked file. Its constructors run in that, and may hang: it gets a thread of its own, and as long as a start.
+fn open_in_time(path: &Path, timeout: Duration) -> Result<Library, LoadError> {
+    let (sender, receiver) = bounded(1);
+    let file = path.to_path_buf();
+    let opening = thread::Builder::new().name("plugin-load".into()).spawn(move || {
+        // Nobody waits any more for one that comes too late.
+        let _ = sender.send(Library::open(&file, &file));
+    });
+    if let Err(error) = opening {
+        return Err(LoadError::of(LoadErrorKind::Open, path, format_args!("no thread to load it on: {error}")));
+    }
+    match receiver.recv_timeout(timeout) {
+        Ok(opened) => opened,
+        Err(RecvTimeoutError::Timeout) => {
+            let text = format!(
+                "loading it has not come to an end after {:.1} s, expected less (--plugin-start-timeout): one of its constructors hangs",
+                timeout.as_secs_f64()
+            );
+            Err(LoadError::of(LoadErrorKind::Open, path, text))
+        }
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(LoadError::of(LoadErrorKind::Open, path, "loading it panicked, expected a table or a refusal"))
         }
     }
 }

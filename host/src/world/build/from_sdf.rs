@@ -41,7 +41,8 @@ struct Reading<'a> {
     spec: WorldSpec,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
-    /// Links and joints by scoped name.
+    /// Models, links and joints by scoped name.
+    models: HashMap<String, usize>,
     links: HashMap<String, usize>,
     joints: HashMap<String, usize>,
     /// Places by scoped name.
@@ -63,6 +64,7 @@ impl<'a> Reading<'a> {
             },
             warnings: Vec::new(),
             errors: Vec::new(),
+            models: HashMap::new(),
             links: HashMap::new(),
             joints: HashMap::new(),
             places,
@@ -90,6 +92,7 @@ impl<'a> Reading<'a> {
         let n = self.spec.models.len();
         let name = model.scoped_name.clone();
         self.places.insert(name.clone(), (model.span.clone(), Code::RobotInvalid));
+        self.models.insert(name.clone(), n);
         self.spec.models.push(ModelSpec {
             name: name.clone(),
             pose: model.world_pose,
@@ -189,9 +192,10 @@ impl<'a> Reading<'a> {
             self.warn(&joint.span, format!("joint {name} has an end that is no link: it is left out"));
             return;
         };
-        let (parent, child) = match (parent, child) {
-            (parent, Some(child)) => (parent, child),
-            (Some(parent), None) => (None, parent),
+        // One whose child is the world is turned round, so that it ends at a link; so is its axis.
+        let (parent, child, sense) = match (parent, child) {
+            (parent, Some(child)) => (parent, child, 1.0),
+            (Some(parent), None) => (None, parent, -1.0),
             (None, None) => {
                 self.warn(&joint.span, format!("joint {name} joins the world to itself: it is left out"));
                 return;
@@ -232,7 +236,7 @@ impl<'a> Reading<'a> {
             parent,
             child,
             pose: joint.world_pose,
-            axis: joint.world_pose.rotation * axis.map_or(DVec3::Z, |a| a.xyz_in_joint),
+            axis: joint.world_pose.rotation * axis.map_or(DVec3::Z, |a| a.xyz_in_joint) * sense,
             lower: if free { f64::NEG_INFINITY } else { limits.lower },
             upper: if free { f64::INFINITY } else { limits.upper },
             effort: limits.effort,
@@ -245,7 +249,7 @@ impl<'a> Reading<'a> {
 
     fn robot(&mut self, model: &sdf::Model) {
         let Some(robot) = &model.robot else { return };
-        let Some(n) = self.spec.models.iter().position(|m| m.name == model.scoped_name) else { return };
+        let Some(n) = self.models.get(&model.scoped_name).copied() else { return };
         self.places.insert(model.scoped_name.clone(), (robot.span.clone(), Code::RobotInvalid));
         let mut spec = RobotSpec {
             model: n,
