@@ -297,6 +297,8 @@ pub struct WorldState {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PluginState {
+    /// The plugin's id.
+    pub id: String,
     /// The plugin's version.
     pub version: String,
     /// What it saved, where that is JSON.

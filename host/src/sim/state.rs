@@ -140,8 +140,10 @@ impl Simulation {
 /// A plugin's state as JSON where it is JSON, so that people can read it; else as base64.
 fn plugin_state(saved: SavedPlugin) -> PluginState {
     match serde_json::from_slice(&saved.state) {
-        Ok(state) => PluginState { version: saved.version, state: Some(state), data: None },
-        Err(_) => PluginState { version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) },
+        Ok(state) => PluginState { id: saved.id, version: saved.version, state: Some(state), data: None },
+        Err(_) => {
+            PluginState { id: saved.id, version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) }
+        }
     }
 }
 
@@ -156,7 +158,7 @@ fn saved_plugins(plugins: BTreeMap<String, PluginState>) -> Result<Vec<SavedPlug
                     .map_err(|error| format!("field plugins.{instance}.data: not base64: {error}"))?,
                 _ => return Err(format!("field plugins.{instance}: expected exactly one of state and data")),
             };
-            Ok(SavedPlugin { id: String::new(), instance, version: plugin.version, state })
+            Ok(SavedPlugin { id: plugin.id, instance, version: plugin.version, state })
         })
         .collect()
 }
@@ -193,7 +195,7 @@ mod tests {
             let state = plugin_state(saved(bytes));
             let text = serde_json::to_string(&BTreeMap::from([("p", &state)])).unwrap();
             let back = saved_plugins(serde_json::from_str(&text).unwrap()).unwrap();
-            assert_eq!(back[0].state, bytes);
+            assert_eq!(back, [saved(bytes)]);
         }
     }
 
