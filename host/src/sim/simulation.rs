@@ -194,6 +194,14 @@ impl Simulation {
                 None => break,
             }
         }
+        // Time may stand now for what waits for a tick, and a connection may have gone whose requests wait for its steps.
+        while self.clock.standing() && self.queue.waiting() > 0 {
+            let before = self.queue.waiting();
+            self.handle_waiting();
+            if self.queue.waiting() == before {
+                break;
+            }
+        }
     }
 
     /// Sleeps until something arrives or it is time.
