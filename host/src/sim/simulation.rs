@@ -181,6 +181,11 @@ impl Simulation {
         let moment = self.moment();
         self.plugins.on_wake(&View { world: &self.world, moment });
         self.take_arrived();
+        if self.clock.paused() && !self.steps.is_empty() {
+            // Moves that came in one piece with a step are for its ticks.
+            self.inbox.settle();
+            self.take_arrived();
+        }
         self.push_published();
         self.net.flush();
     }
