@@ -25,6 +25,6 @@ mod scene;
 pub use build::{bin_dir, plugin, program, workspace, world};
 pub use client::{Client, PATIENCE};
 pub use host::Host;
-pub use look::{fields, is_at, position};
+pub use look::{fields, is_at, keys, position};
 pub use process::{Exit, Process, Signal, tickworks};
 pub use scene::Scene;

@@ -6,8 +6,13 @@ use crate::Client;
 
 /// The names of an object's fields, sorted, without `timestamp` and `id`, which belong to the protocol.
 pub fn fields(reply: &Value) -> Vec<&str> {
-    let object = reply.as_object().unwrap_or_else(|| panic!("{reply} should be an object"));
-    let mut names: Vec<_> = object.keys().map(String::as_str).filter(|name| !matches!(*name, "timestamp" | "id")).collect();
+    keys(reply).into_iter().filter(|name| !matches!(*name, "timestamp" | "id")).collect()
+}
+
+/// The names of all fields of an object, sorted.
+pub fn keys(value: &Value) -> Vec<&str> {
+    let object = value.as_object().unwrap_or_else(|| panic!("{value} should be an object"));
+    let mut names: Vec<_> = object.keys().map(String::as_str).collect();
     names.sort_unstable();
     names
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use serde_json::{Value, json};
-use tickworks_tests::{Client, Host, Scene, fields};
+use tickworks_tests::{Client, Host, Scene, fields, keys};
 
 const ALL: [&str; 3] = ["manual_move", "trajectory_mission", "race"];
 
-const ROBOT_1: &[&str] =
-    &["colliding", "id", "max_velocities", "name", "pose", "sim_time", "tick", "type", "velocity"];
+const ROBOT_1: &[&str] = &["colliding", "id", "max_velocities", "name", "pose", "sim_time", "tick", "type", "velocity"];
 
 /// All commands of one connection in an order in which each succeeds, with the fields of its reply. The robot is the
 /// connection's own, of level 1.
@@ -55,7 +54,10 @@ fn script(robot: u64, state: &Value) -> Vec<(Value, &'static [&'static str])> {
         (json!({"cmd": "race_start", "countdown": 1}), &["laps", "robots", "status"]),
         (json!({"cmd": "race_get_state"}), &["gates", "laps", "robots", "state", "time"]),
         (json!({"cmd": "race_stop"}), &["status"]),
-        (json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "overlays", "race"], "rate_hz": 10}), &["status", "topics"]),
+        (
+            json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "overlays", "race"], "rate_hz": 10}),
+            &["status", "topics"],
+        ),
         (json!({"cmd": "sim_unsubscribe", "topics": ["sim", "plugins", "overlays", "race"]}), &["status", "topics"]),
         (json!({"cmd": "sim_get_state"}), &["plugins", "robots", "state"]),
         (json!({"cmd": "sim_load_state", "state": state}), &["status"]),
@@ -98,7 +100,7 @@ fn each_command_succeeds_and_its_reply_has_exactly_its_own_fields() {
             // `id` belongs to the reply of connect as well as to the protocol.
             assert_eq!(fields(&reply), *expected, "{framing}: {cmd}: {reply}");
             if let Some(robot) = reply.get("robot").or_else(|| reply.get("new_state")) {
-                assert_eq!(fields_with_id(robot), ROBOT_1, "{framing}: {cmd}");
+                assert_eq!(keys(robot), ROBOT_1, "{framing}: {cmd}");
             }
         }
         assert_eq!(client.kept_pushes().len(), 2, "what is present, of sim and of plugins");
@@ -106,18 +108,12 @@ fn each_command_succeeds_and_its_reply_has_exactly_its_own_fields() {
     }
 }
 
-fn fields_with_id(value: &Value) -> Vec<&str> {
-    let mut names: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
-    names.sort_unstable();
-    names
-}
-
 #[test]
 fn connect_s_own_id_is_the_robot_s_where_the_request_has_none() {
     let host = Host::start("race.sdf", &ALL, &["--paused"]);
     for (_, mut client) in host.both() {
         let reply = client.ok(json!({"cmd": "connect", "robot_id": 2}));
-        assert_eq!(fields_with_id(&reply), ["id", "status", "timestamp"]);
+        assert_eq!(keys(&reply), ["id", "status", "timestamp"]);
         assert_eq!((&reply["status"], &reply["id"]), (&json!("connected"), &json!(2)));
         client.leave();
     }
@@ -128,25 +124,24 @@ fn inner_objects_have_exactly_their_own_fields() {
     let host = Host::start("race.sdf", &ALL, &["--paused"]);
     for (_, mut client) in host.both() {
         let info = client.ok(json!({"cmd": "sim_get_info"}));
-        assert_eq!(fields_with_id(&info["robots"][0]), ["claimed", "id", "name", "type"]);
+        assert_eq!(keys(&info["robots"][0]), ["claimed", "id", "name", "type"]);
         let list = client.ok(json!({"cmd": "plugin_list"}));
         for plugin in list["plugins"].as_array().unwrap() {
             let expected = ["endpoints", "id", "name", "path", "start_seconds", "state", "version"];
-            assert_eq!(fields_with_id(plugin), expected);
+            assert_eq!(keys(plugin), expected);
             assert_eq!(plugin["state"], "started");
         }
         assert_eq!((&list["started"], &list["total"]), (&json!(3), &json!(3)));
         let state = client.ok(json!({"cmd": "sim_get_state"}));
-        assert_eq!(
-            fields_with_id(&state["state"]),
-            ["control_loop_rate_hz", "data", "format", "hash", "seed", "tick", "world"]
-        );
-        assert_eq!(fields_with_id(&state["plugins"]), ["manual_move", "race", "trajectory_mission"]);
+        assert_eq!(keys(&state["state"]), ["control_loop_rate_hz", "data", "format", "hash", "seed", "tick", "world"]);
+        assert_eq!(keys(&state["plugins"]), ["manual_move", "race", "trajectory_mission"]);
+        assert_eq!(keys(&state["plugins"]["race"]), ["id", "state", "version"]);
+        assert_eq!(keys(&state["plugins"]["manual_move"]), ["data", "id", "version"]);
         let race = client.ok(json!({"cmd": "race_start"}));
         assert_eq!(race["robots"], json!([0, 1, 2, 3]));
         let race = client.ok(json!({"cmd": "race_get_state"}));
         assert_eq!(
-            fields_with_id(&race["robots"][0]),
+            keys(&race["robots"][0]),
             [
                 "best_lap",
                 "finished",
@@ -172,7 +167,8 @@ fn ten_connections_at_once_each_get_all_their_replies_in_order() {
     for n in 0..10 {
         scene = scene.uav(&format!("uav{n}"), [0.0, f64::from(n), 1.0]);
     }
-    let scene = scene.with("<plugin filename='race' name='race'><gate><pose>5 0 1 0 0 0</pose><size>2 2</size></gate></plugin>");
+    let scene = scene
+        .with("<plugin filename='race' name='race'><gate><pose>5 0 1 0 0 0</pose><size>2 2</size></gate></plugin>");
     let file = scene.file();
     let host = Host::start(&file, &ALL, &["--real-time-factor", "20"]);
     let state = host.json().ok(json!({"cmd": "sim_get_state"}));
@@ -221,7 +217,7 @@ fn help_lists_every_command_with_a_summary_and_schemas() {
             assert!(entries.contains_key(cmd), "help does not list {cmd}");
         }
         for (name, entry) in &entries {
-            assert_eq!(fields_with_id(entry), ["name", "owners", "reply", "request", "summary"], "{name}");
+            assert_eq!(keys(entry), ["name", "owners", "reply", "request", "summary"], "{name}");
             assert!(entry["summary"].as_str().unwrap().ends_with('.'), "{name}");
             assert!(entry["request"].is_object() && entry["reply"].is_object(), "{name}");
             assert_eq!(client.ok(json!({"cmd": "help", "command": name}))["endpoints"], json!([entry]));

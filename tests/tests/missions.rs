@@ -44,7 +44,7 @@ fn anything_but_running_is_over() {
     let host = paused_arena();
     for (framing, mut client) in host.both() {
         client.ok(json!({"cmd": "sim_reset"}));
-        let mut is = |client: &mut Client, expected: &str| {
+        let is = |client: &mut Client, expected: &str| {
             assert_eq!(state(client, 0)["mission_state"], expected, "{framing}");
         };
         is(&mut client, "idle");
@@ -159,7 +159,9 @@ fn while_a_mission_runs_what_would_disturb_it_is_refused_and_named() {
 
 #[test]
 fn i4_a_mission_goes_before_a_move_and_the_move_is_told() {
-    for (plugins, mission_wins) in [(["manual_move", "trajectory_mission"], true), (["trajectory_mission", "manual_move"], false)] {
+    for (plugins, mission_wins) in
+        [(["manual_move", "trajectory_mission"], true), (["trajectory_mission", "manual_move"], false)]
+    {
         let host = Host::start("arena.sdf", &plugins, &["--paused"]);
         for (framing, mut client) in host.both() {
             client.ok(json!({"cmd": "sim_reset"}));

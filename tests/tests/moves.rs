@@ -9,7 +9,8 @@ fn of(robot: u64, input: [f64; 6]) -> Value {
 
 /// One move a tick, as often as that. Gives the robot after the last one.
 fn push(client: &mut Client, robot: u64, input: [f64; 6], ticks: usize) -> Value {
-    let mut requests = vec![json!({"cmd": "sim_step"}), of(robot, input)].repeat(ticks);
+    let tick = [json!({"cmd": "sim_step"}), of(robot, input)];
+    let mut requests: Vec<Value> = tick.iter().cycle().take(2 * ticks).cloned().collect();
     requests.push(json!({"cmd": "robot_get_state", "robot_id": robot}));
     let replies = client.pipeline(&requests);
     for reply in replies.iter().skip(1).step_by(2).take(ticks) {
@@ -62,7 +63,10 @@ fn a_paused_host_answers_everything() {
         let before = client.state_hash();
         let reply = client.ok(json!({"cmd": "move", "control_input": [0.05, 0, 0, 0, 0, 0]}));
         assert_eq!(fields(&reply), ["reason", "status"]);
-        assert_eq!((&reply["status"], &reply["reason"]), (&json!("move_not_applied"), &json!("the simulation is paused")));
+        assert_eq!(
+            (&reply["status"], &reply["reason"]),
+            (&json!("move_not_applied"), &json!("the simulation is paused"))
+        );
         assert_eq!(client.state_hash(), before, "{framing}: nothing has changed");
         // What needs no tick is done.
         client.ok(json!({"cmd": "mission_add_via_point"}));
@@ -88,11 +92,34 @@ fn a_paused_host_answers_everything() {
 }
 
 #[test]
+fn what_waits_for_a_tick_is_answered_when_time_is_stopped() {
+    let scene = Scene::new().uav("uav0", [0.0, 0.0, 1.0]);
+    // Ten seconds a tick, so that the pause is there before the next one.
+    let host = Host::start(scene.file(), &["manual_move"], &["--rate", "0.1", "--paused"]);
+    let mut other = host.json();
+    for (framing, mut client) in host.both() {
+        let before = other.robot(0)["tick"].clone();
+        other.ok(json!({"cmd": "sim_resume"}));
+        // The first tick comes at once.
+        while other.robot(0)["tick"] == before {}
+        client.send(&of(0, [0.0; 6]));
+        client.send(&json!({"cmd": "robot_get_state", "robot_id": 0}));
+        // Time for both to be taken.
+        other.ok(json!({"cmd": "sim_get_info"}));
+        other.ok(json!({"cmd": "sim_pause"}));
+        let reply = client.reply();
+        assert_eq!(reply["status"], "move_not_applied", "{framing}: {reply}");
+        assert_eq!(client.reply()["robot"]["id"], 0);
+    }
+}
+
+#[test]
 fn the_later_of_two_moves_in_a_tick_wins_and_the_other_is_told() {
     let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
     for (_, mut client) in host.both() {
         let before = position(&client.robot(0));
-        let replies = client.tick_with(&[of(0, [0.05, 0.0, 0.0, 0.0, 0.0, 0.0]), of(0, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])]);
+        let replies =
+            client.tick_with(&[of(0, [0.05, 0.0, 0.0, 0.0, 0.0, 0.0]), of(0, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])]);
         assert_eq!(fields(&replies[0]), ["reason", "status"]);
         assert_eq!(replies[0]["status"], "move_not_applied");
         assert!(replies[0]["reason"].as_str().unwrap().contains("a later move of the same tick"), "{}", replies[0]);
@@ -105,7 +132,7 @@ fn a_refused_move_moves_nothing() {
     let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
     let mut client = host.json();
     let before = position(&client.robot(0));
-    let mut inputs = vec![json!(null), json!([]), json!([0.01; 5]), json!([0.01; 7]), json!({"left": 0.01})];
+    let mut inputs = vec![json!(null), json!([]), json!(vec![0.01; 5]), json!(vec![0.01; 7]), json!({"left": 0.01})];
     for axis in 0..6 {
         let mut input = [0.0; 6];
         input[axis] = 0.0501;
@@ -139,8 +166,8 @@ fn each_type_moves_as_its_formula_says() {
     let dt = 1.0 / 60.0;
     let (mut x, mut v) = (-8.0, 0.0);
     for _ in 0..30 {
-        v += dt * (4.0 - 0.8 * v);
         x += v * dt;
+        v += dt * (4.0 - 0.8 * v);
     }
     assert!(is_at(&robot, [x, 0.0, 1.0], 1e-6), "{robot}: expected x {x}");
     assert!((robot["velocity"][2].as_f64().unwrap() - v).abs() < 1e-6, "{robot}: expected {v}");
@@ -197,7 +224,10 @@ fn at_a_wall_a_move_says_colliding_and_nothing_gets_through() {
         let robot = client.robot(0);
         assert!(position(&robot)[0] < -9.5, "{robot}");
         let replies = client.tick_with(&[of(0, back)]);
-        assert_eq!((&replies[0]["status"], &replies[0]["new_state"]["colliding"]), (&json!("move_applied"), &json!(true)));
+        assert_eq!(
+            (&replies[0]["status"], &replies[0]["new_state"]["colliding"]),
+            (&json!("move_applied"), &json!(true))
+        );
         // Away from it, it is free again.
         let robot = push(&mut client, 0, [0.0, 0.0, 0.05, 0.0, 0.0, 0.0], 5);
         assert_eq!(robot["colliding"], false, "{framing}: {robot}");

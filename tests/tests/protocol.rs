@@ -2,7 +2,7 @@
 
 use rmpv::Value as Packed;
 use serde_json::{Value, json};
-use tickworks_tests::{Client, Host, fields};
+use tickworks_tests::{Client, Host, fields, keys};
 
 const ALL: [&str; 3] = ["manual_move", "trajectory_mission", "race"];
 
@@ -86,8 +86,8 @@ fn numbers_may_be_integers_or_floats() {
             assert_eq!(reply["tick"], before + 2, "{framing}");
         }
         for (one, three) in [(json!(1), json!(3)), (json!(1.0), json!(3.0))] {
-            let reply = client
-                .ok(json!({"cmd": "race_start", "laps": one, "countdown": three, "robots": [one, three]}));
+            let reply =
+                client.ok(json!({"cmd": "race_start", "laps": one, "countdown": three, "robots": [one, three]}));
             assert_eq!((&reply["laps"], &reply["robots"]), (&json!(1), &json!([1, 3])), "{framing}");
             client.ok(json!({"cmd": "race_stop"}));
             client.ok(json!({"cmd": "sim_subscribe", "topics": ["race"], "rate_hz": three}));
@@ -122,7 +122,8 @@ fn limits_that_come_back_rounded_to_float32_are_accepted() {
             let info = client.ok(json!({"cmd": "sim_get_info"}));
             for id in 0..info["robots"].as_array().unwrap().len() as u64 {
                 let robot = client.robot(id);
-                let limits = if robot["type"] == "UAVLevel2" { &robot["max_accelerations"] } else { &robot["max_velocities"] };
+                let limits =
+                    if robot["type"] == "UAVLevel2" { &robot["max_accelerations"] } else { &robot["max_velocities"] };
                 #[expect(clippy::cast_possible_truncation, reason = "what a client with float32 does")]
                 let rounded = |sign: f32| -> Vec<f64> {
                     limits.as_array().unwrap().iter().map(|x| f64::from(sign * x.as_f64().unwrap() as f32)).collect()
@@ -169,17 +170,17 @@ fn a_robot_has_max_velocities_or_max_accelerations_and_drag_coefficient_by_its_t
     let host = arena();
     for (_, mut client) in host.both() {
         let robot = client.robot(0);
-        assert_eq!((fields(&robot), &robot["type"]), (level_1.clone(), &json!("UAVLevel1")));
+        assert_eq!((keys(&robot), &robot["type"]), (level_1.clone(), &json!("UAVLevel1")));
         assert_eq!(robot["max_velocities"], json!([0.05, 0.05, 0.05, 0.04, 0.04, 0.04]));
         assert_eq!(robot["velocity"].as_array().unwrap().len(), 6);
         let robot = client.robot(2);
-        assert_eq!((fields(&robot), &robot["type"]), (level_2.clone(), &json!("UAVLevel2")));
+        assert_eq!((keys(&robot), &robot["type"]), (level_2.clone(), &json!("UAVLevel2")));
         assert_eq!(robot["max_accelerations"].as_array().unwrap().len(), 6);
         assert_eq!(robot["drag_coefficient"], 0.8);
     }
     let host = Host::start("ground.sdf", &ALL, &["--paused"]);
     let robot = host.json().robot(0);
-    assert_eq!((fields(&robot), &robot["type"]), (level_1, &json!("DiffDrive")));
+    assert_eq!((keys(&robot), &robot["type"]), (level_1, &json!("DiffDrive")));
     assert_eq!(robot["max_velocities"], json!([1.2, 2.5]));
     assert_eq!(robot["velocity"].as_array().unwrap().len(), 2);
 }
@@ -250,8 +251,21 @@ fn an_error_of_move_carries_the_robot_with_its_limits() {
 fn an_id_comes_back_unchanged_and_not_otherwise() {
     let host = arena();
     let mut client = host.json();
-    for id in ["0", "1.0", "-0.0", "1e3", "18446744073709551616", "null", "\"\\u00e9\\n\"", "{\"a\":[1,{\"b\":null}]}", "[]", "true"] {
-        for rest in ["\"cmd\":\"sim_get_info\"", "\"cmd\":\"unknown\"", "\"cmd\":7", "\"cmd\":\"move\",\"control_input\":[]"] {
+    for id in [
+        "0",
+        "1.0",
+        "-0.0",
+        "1e3",
+        "18446744073709551616",
+        "null",
+        "\"\\u00e9\\n\"",
+        "{\"a\":[1,{\"b\":null}]}",
+        "[]",
+        "true",
+    ] {
+        for rest in
+            ["\"cmd\":\"sim_get_info\"", "\"cmd\":\"unknown\"", "\"cmd\":7", "\"cmd\":\"move\",\"control_input\":[]"]
+        {
             client.send_bytes(format!("{{{rest},\"id\":{id}}}\n"));
             let line = client.line();
             assert!(line.contains(&format!("\"id\":{id}")), "{line}");
@@ -306,13 +320,13 @@ fn sim_load_state_takes_the_whole_reply_with_its_timestamp() {
 }
 
 #[test]
-fn garbage_of_each_kind_is_answered_once_and_the_connection_goes_on() {
+fn i1_garbage_of_each_kind_is_answered_once_and_the_connection_goes_on() {
     let host = arena();
     let deep = |depth: usize| format!("{{\"cmd\":\"move\",\"x\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     let deep = deep(10_000);
     let long_cmd = format!("{{\"cmd\":\"{}\"}}", "x".repeat(10_000));
     let mut client = host.json();
-    let mut answered = |client: &mut Client, line: &[u8]| {
+    let answered = |client: &mut Client, line: &[u8]| {
         client.send_bytes([line, b"\n{\"cmd\":\"robot_get_state\",\"robot_id\":1}\n"].concat());
         let reply = client.reply();
         assert_eq!(fields(&reply), ["error"], "{}: {reply}", String::from_utf8_lossy(line));
@@ -400,14 +414,12 @@ fn garbage_of_each_kind_is_answered_once_and_the_connection_goes_on() {
 }
 
 #[test]
-fn lost_framing_is_answered_once_and_the_connection_closed() {
+fn i1_lost_framing_is_answered_once_and_the_connection_closed() {
     let host = Host::start("empty.sdf", &ALL, &["--paused", "--max-frame", "1000"]);
     let long = format!("{{\"cmd\":\"{}\"}}\n", "x".repeat(1000));
-    for (mut client, bytes) in [
-        (host.json(), long.into_bytes()),
-        (host.msgpack(), vec![0, 0, 4, 0, 1, 2, 3]),
-        (host.msgpack(), vec![0xff; 8]),
-    ] {
+    for (mut client, bytes) in
+        [(host.json(), long.into_bytes()), (host.msgpack(), vec![0, 0, 4, 0, 1, 2, 3]), (host.msgpack(), vec![0xff; 8])]
+    {
         assert!(client.ok(json!({"cmd": "sim_get_info"}))["version"].is_string());
         client.send_bytes(bytes);
         let reply = client.reply();

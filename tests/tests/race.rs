@@ -7,15 +7,11 @@ const PLUGINS: [&str; 3] = ["manual_move", "trajectory_mission", "race"];
 
 /// Two gates across the way of three robots that start in a row, all facing along +x.
 fn track() -> Scene {
-    Scene::new()
-        .uav("near", [0.0, -1.0, 1.0])
-        .uav("middle", [-0.55, 0.0, 1.0])
-        .uav("far", [-1.05, 1.0, 1.0])
-        .with(
-            "<plugin filename='race' name='race'><laps>1</laps>\
+    Scene::new().uav("near", [0.0, -1.0, 1.0]).uav("middle", [-0.55, 0.0, 1.0]).uav("far", [-1.05, 1.0, 1.0]).with(
+        "<plugin filename='race' name='race'><laps>1</laps>\
              <gate name='first'><pose>1 0 1 0 0 0</pose><size>4 2</size></gate>\
              <gate name='second'><pose>2 0 1 0 0 0</pose><size>4 2</size></gate></plugin>",
-        )
+    )
 }
 
 /// Lets every robot fly forward by `step` metres a tick, for so many ticks.
@@ -72,15 +68,16 @@ fn a_race_from_countdown_to_finish() {
         assert_eq!(kinds.iter().filter(|kind| **kind == "lap").count(), 3);
         assert_eq!(kinds.iter().filter(|kind| **kind == "finish").count(), 3);
         let dt = 1.0 / 60.0;
-        let gates: Vec<&Value> = events.iter().filter(|event| event["event"] == "gate" && event["robot"] == 1).collect();
+        let gates: Vec<&Value> =
+            events.iter().filter(|event| event["event"] == "gate" && event["robot"] == 1).collect();
         assert_eq!((&gates[0]["gate_name"], &gates[1]["gate_name"]), (&json!("first"), &json!("second")));
         assert!(about(&gates[0]["time"], 15.5 * dt) && about(&gates[1]["time"], 25.5 * dt), "{gates:?}");
-        let finishes: Vec<_> =
-            events.iter().filter(|event| event["event"] == "finish").map(|event| (&event["name"], &event["place"])).collect();
-        assert_eq!(
-            finishes,
-            [(&json!("near"), &json!(1)), (&json!("middle"), &json!(2)), (&json!("far"), &json!(3))]
-        );
+        let finishes: Vec<_> = events
+            .iter()
+            .filter(|event| event["event"] == "finish")
+            .map(|event| (&event["name"], &event["place"]))
+            .collect();
+        assert_eq!(finishes, [(&json!("near"), &json!(1)), (&json!("middle"), &json!(2)), (&json!("far"), &json!(3))]);
 
         let state = client.ok(json!({"cmd": "race_get_state"}));
         assert_eq!(state["state"], "finished");
@@ -109,7 +106,11 @@ fn gates_that_are_not_due_or_crossed_backwards_count_as_wrong() {
         // Through the first one again, which is not due now, then the second, and half of the next lap.
         fly(&mut client, 1, 0.1, 15);
         let now = robot(&mut client);
-        assert_eq!((&now["lap"], &now["next_gate"], &now["wrong_gates"]), (&json!(1), &json!(0), &json!(2)), "{framing}: {now}");
+        assert_eq!(
+            (&now["lap"], &now["next_gate"], &now["wrong_gates"]),
+            (&json!(1), &json!(0), &json!(2)),
+            "{framing}: {now}"
+        );
         assert_eq!(now["finished"], false);
         client.ok(json!({"cmd": "race_stop"}));
         assert_eq!(client.ok(json!({"cmd": "race_get_state"}))["state"], "idle");
@@ -126,10 +127,13 @@ fn the_shipped_track_counts_its_first_gate() {
         // Up to the height of the first gate, 4.5 m ahead, and through it.
         let up = vec![[0.0, 0.08, 0.0, 0.0, 0.0, 0.0]; 15];
         let ahead = vec![[0.0, 0.0, 0.12, 0.0, 0.0, 0.0]; 45];
-        client.ok(json!({"cmd": "mission_start", "robot_id": 0, "trajectory": [up, ahead].concat()}));
+        client.ok(json!({"cmd": "mission_start", "robot_id": 0, "trajectory": ([up, ahead].concat())}));
         client.step(60);
         let gate = events_to(&mut client, "gate").pop().unwrap();
-        assert_eq!((&gate["name"], &gate["gate_name"], &gate["gate"]), (&json!("red_kite"), &json!("start"), &json!(0)));
+        assert_eq!(
+            (&gate["name"], &gate["gate_name"], &gate["gate"]),
+            (&json!("red_kite"), &json!("start"), &json!(0))
+        );
         assert!(about(&gate["time"], (15.0 + 4.5 / 0.12) / 60.0), "{framing}: {gate}");
         let state = client.ok(json!({"cmd": "race_get_state"}));
         assert!(state["gates"].as_array().unwrap().len() >= 8);

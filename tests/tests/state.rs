@@ -51,7 +51,7 @@ fn i5_missions_in_flight_and_boxes_that_are_pushed_go_on_in_a_fresh_process() {
         client.ok(json!({"cmd": "mission_add_via_point", "robot_id": 2, "pose": facing_x([-5.0, 1.0, 1.5])}));
         client.ok(json!({"cmd": "mission_add_via_point", "robot_id": 2, "pose": facing_x([-3.0, -1.0, 2.0])}));
         client.ok(json!({"cmd": "mission_start", "robot_id": 2}));
-        let turns: Vec<[f64; 6]> = (0..200).map(|n| [0.0, 0.0, 0.01, 0.0, 0.001 * f64::from(n % 7), 0.0]).collect();
+        let turns: Vec<[f64; 6]> = (0..400).map(|n| [0.0, 0.0, 0.01, 0.0, 0.001 * f64::from(n % 7), 0.0]).collect();
         client.ok(json!({"cmd": "mission_start", "robot_id": 1, "trajectory": turns}));
         let way = [vec![[-0.05, -0.025, 0.05, 0.0, 0.0, 0.0]; 30], vec![[0.0, 0.0, 0.05, 0.0, 0.0, 0.0]; 200]].concat();
         client.ok(json!({"cmd": "mission_start", "robot_id": 0, "trajectory": way}));
@@ -155,7 +155,7 @@ fn i6_after_a_reset_and_a_load_poses_and_rays_are_in_step_at_once() {
     let hits = |reply: &Value, hit: bool| {
         let distance = reply["distance"].as_f64().unwrap();
         let expected = if hit { 3.9 } else { 5.0 };
-        assert!((distance - expected).abs() < 1e-6, "{reply}: expected {expected}");
+        assert!((distance - expected).abs() < 1e-4, "{reply}: expected {expected}");
         assert_eq!(reply["robot"], if hit { json!(0) } else { json!(null) });
     };
     for (framing, mut client) in host.both() {

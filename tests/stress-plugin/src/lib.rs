@@ -9,7 +9,7 @@
 //!
 //! `does`: `sleep` (for `seconds`), `hang` (for ever), `wait` (until the file `path` is there), `fail` (returns an error where the slot can), `panic`, `abort`,
 //! `garbage` (answers with what no host should trust), `thread_panic` (a thread of its own panics), `log`, `wake`,
-//! `publish`. `after`: only from the n-th call of that slot on (default 0). `once`: only in that one call.
+//! `publish` (with a `text`). `after`: only from the n-th call of that slot on (default 0). `once`: only in that one call.
 //! Its endpoints: `stress_echo` answers with the request, `stress_move` commands the robot with `control_input`,
 //! `stress_calls` says how often each slot was called, `stress_order` in which order the first of them were, `stress_ray`
 //! casts a ray.
@@ -40,6 +40,7 @@ struct Trouble {
     does: String,
     seconds: f64,
     path: String,
+    text: String,
     after: u64,
     once: bool,
 }
@@ -76,6 +77,7 @@ impl Trouble {
             slot: text("slot")?,
             does: text("does")?,
             seconds: element.parse_attribute("seconds")?.unwrap_or(0.0),
+            text: element.attribute("text").unwrap_or_default().to_owned(),
             path: element.attribute("path").unwrap_or_default().to_owned(),
             after: element.parse_attribute("after")?.unwrap_or(0),
             once: element.parse_attribute("once")?.unwrap_or(false),
@@ -105,7 +107,7 @@ impl Trouble {
             }
             "log" => host.warn(format_args!("stress: {} was called", self.slot)),
             "wake" => host.wake(),
-            "publish" => host.publish("stress", &BTreeMap::from([("slot", &self.slot)])),
+            "publish" => host.publish("stress", &BTreeMap::from([("slot", &self.slot), ("text", &self.text)])),
             "fail" => return Then::Fail,
             "garbage" => return Then::Garbage,
             other => host.error(format_args!("stress: no such trouble: {other}")),
@@ -150,10 +152,7 @@ impl Stress {
             Err(response) => return response,
         };
         let hit = world.ray_cast(&Ray { origin, direction, max_distance: 1000.0, ignore: EntityId::NONE });
-        Response::ok(RayReply {
-            distance: hit.as_ref().map(|hit| hit.distance),
-            robot: hit.and_then(|hit| hit.robot),
-        })
+        Response::ok(RayReply { distance: hit.as_ref().map(|hit| hit.distance), robot: hit.and_then(|hit| hit.robot) })
     }
 
     fn enter(&self, slot: &'static str) -> Then {
