@@ -76,15 +76,11 @@ impl fmt::Debug for Message {
 pub fn parse_request<T: DeserializeOwned>(cmd: &str, json: &[u8]) -> Result<T, String> {
     serde_json::from_slice(json).or_else(|_| {
         // Again, slower: for clients that have floats only, and for the way to what is wrong.
-        let with_integers = serde_json::from_slice::<Value>(json).map(|mut value| {
-            floats_to_integers(&mut value);
-            value
-        });
-        if let Ok(parsed) = with_integers.and_then(serde_json::from_value) {
-            return Ok(parsed);
-        }
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))
+        let mut value: Value =
+            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))?;
+        floats_to_integers(&mut value);
+        serde_path_to_error::deserialize(value).map_err(|error| parse_error(cmd, &error))
     })
 }
 
