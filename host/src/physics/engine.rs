@@ -256,6 +256,11 @@ impl Physics {
         if any { fastest * time + f64::from(self.world.gravity.length()) * time * time } else { 0.0 }
     }
 
+    /// Whether a body has fallen asleep.
+    pub fn is_asleep(&self, body: BodyHandle) -> bool {
+        self.world.bodies.get(body.0).is_some_and(RigidBody::is_sleeping)
+    }
+
     /// A body's state.
     pub fn state(&self, body: BodyHandle) -> Option<BodyState> {
         self.world.bodies.get(body.0).map(state_of)

@@ -33,7 +33,7 @@ pub struct WayEnd {
     pub stopped: bool,
     /// It touches something where it is now.
     pub touching: bool,
-    /// It is deeper in something than it should be: that came to it. It should rest until the solver has parted them.
+    /// It is deeper in something that moves than it should be. It should rest until the solver has parted them.
     pub squeezed: bool,
 }
 
@@ -133,9 +133,9 @@ impl Physics {
                 if !std::mem::take(&mut due[index]) {
                     continue;
                 }
-                let (free, gap) = self.free_part(ways, &motions, index, round == 0);
+                let Room { free, gap, mover_gap } = self.room(ways, &motions, index, round == 0);
                 ends[index].touching |= gap <= TOUCH;
-                ends[index].squeezed |= gap < -SQUEEZED;
+                ends[index].squeezed |= mover_gap < -SQUEEZED;
                 if free < 1.0 {
                     motions[index].to = motions[index].at(free);
                     ends[index].stopped = true;
@@ -171,26 +171,30 @@ impl Physics {
         let mut ways: Vec<Way> = std::iter::once(&(body, *pose)).chain(others).map(way).collect();
         ways[0].neighbours = (1..ways.len()).collect();
         let motions: Vec<Motion> = ways.iter().map(|way| rest(&way.from)).collect();
-        self.free_part(&ways, &motions, 0, true).1 <= TOUCH
+        self.room(&ways, &motions, 0, true).gap <= TOUCH
     }
 
-    /// The part of a flier's way that is good, and the least distance from anything at its end.
-    fn free_part(&self, ways: &[Way], motions: &[Motion], index: usize, scenery: bool) -> (f32, f32) {
+    /// How far a flier gets on its way, among other fliers and, if asked for, the scene.
+    fn room(&self, ways: &[Way], motions: &[Motion], index: usize, scene: bool) -> Room {
         let way = &ways[index];
         let dispatcher = self.world.narrow_phase.query_dispatcher();
-        let (mut free, mut least) = (1.0_f32, f32::MAX);
+        let mut room = Room { free: 1.0, gap: f32::MAX, mover_gap: f32::MAX };
         for (_, collider, local) in self.colliders_of(way.body) {
             let mover = Mover::new(collider, local, motions[index]);
             let area = mover.area();
-            let mut look = |other: &Mover<'_>| {
-                let (part, gap) = free_part_of_pair(dispatcher, &mover, other);
-                free = free.min(part);
-                least = least.min(gap);
+            let mut look = |other: &Mover<'_>, moves: bool| {
+                let (free, gap) = free_part_of_pair(dispatcher, &mover, other);
+                room.free = room.free.min(free);
+                room.gap = room.gap.min(gap);
+                if moves {
+                    room.mover_gap = room.mover_gap.min(gap);
+                }
             };
-            if scenery {
+            if scene {
                 for (_, other) in self.world.query_pipeline().intersect_aabb_conservative(area) {
                     if !Mark::of(other).flier && mover.may_meet(other) {
-                        look(&Mover::resting(other));
+                        let body = other.parent().and_then(|b| self.world.bodies.get(b));
+                        look(&Mover::resting(other), body.is_some_and(|b| !b.is_fixed()));
                     }
                 }
             }
@@ -198,16 +202,26 @@ impl Physics {
                 for (_, other, at) in self.colliders_of(ways[*near].body) {
                     let other = Mover::new(other, at, motions[*near]);
                     if mover.may_meet(other.collider) && other.area().intersects(&area) {
-                        look(&other);
+                        look(&other, true);
                     }
                 }
             }
         }
-        (free, least)
+        room
     }
 }
 
-/// As [`Physics::free_part`], for two colliders: conservative advancement with a smallest stride.
+/// What a way has room for.
+struct Room {
+    /// The part of the way that is good.
+    free: f32,
+    /// The least distance from anything at its end, m.
+    gap: f32,
+    /// The least distance from anything that may move, m.
+    mover_gap: f32,
+}
+
+/// The part of a way of two colliders that is good, and their distance at its end: conservative advancement with a smallest stride.
 fn free_part_of_pair(dispatcher: &dyn QueryDispatcher, a: &Mover<'_>, b: &Mover<'_>) -> (f32, f32) {
     let length = a.length + b.length;
     let distance = |s: f32, prediction: f32| {

@@ -166,7 +166,7 @@ mod tests {
     fn item(slot: u64) -> Item {
         Item::Request {
             slot,
-            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new() },
+            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new(), unfit: None },
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Scratch {
     /// For each ball, its plan.
     of_ball: Vec<u32>,
     grid: Grid,
+    /// Tags of the bodies that were awake before the tick.
+    awake: Vec<u64>,
 }
 
 /// What a flier is to do in this tick.
@@ -84,12 +86,14 @@ impl World {
         self.quarantined.clear();
         self.drive_wheels();
         let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.awake.clear();
+        scratch.awake.extend(self.physics.awake().map(|(tag, _)| tag));
         self.plan(&mut scratch);
         self.choose_solver(&mut scratch);
         self.fly_free(&scratch.plans);
         self.solve(&scratch);
+        self.read_back(&scratch.awake);
         self.scratch = scratch;
-        self.read_back();
         self.look_at_wheels();
         for body in std::mem::take(&mut self.pushed) {
             self.physics.clear_forces(body);
@@ -164,15 +168,17 @@ impl World {
                 beside: false,
             });
         }
-        let strays: Vec<usize> =
-            (0..self.bodies.len()).filter(|b| !strays.is_empty() && strays.contains(&self.bodies[*b].handle)).collect();
         drop((entities, flights, motions, poses, velocities, phases, controls));
-        self.report(&strays);
+        if !strays.is_empty() {
+            let strays: Vec<usize> =
+                (0..self.bodies.len()).filter(|b| strays.contains(&self.bodies[*b].handle)).collect();
+            self.report(&strays);
+        }
     }
 
     /// Decides which fliers need the solver in this tick, and puts their bodies into it or takes them out.
     fn choose_solver(&mut self, scratch: &mut Scratch) {
-        let Scratch { plans, balls, of_ball, grid } = scratch;
+        let Scratch { plans, balls, of_ball, grid, .. } = scratch;
         let margin = self.physics.fastest_reach(self.dt);
         balls.clear();
         of_ball.clear();
@@ -286,7 +292,7 @@ impl World {
                 }
             })
             .collect();
-        let mut ways = ways(plans, &driven, &scratch.grid.pairs);
+        let mut ways = if driven.is_empty() { Vec::new() } else { ways(plans, &driven, &scratch.grid.pairs) };
         for subtick in 1..=self.subticks {
             if driven.is_empty() && self.physics.at_rest() {
                 break;
@@ -350,12 +356,16 @@ impl World {
         }
     }
 
-    /// What physics moved, into the links and the robots on wheels.
-    fn read_back(&mut self) {
+    /// What physics moved, into the links and the robots on wheels: what is awake, and what fell asleep in this tick.
+    fn read_back(&mut self, were_awake: &[u64]) {
         type Data<'a> =
             (WriteStorage<'a, LinkState>, ReadStorage<'a, Link>, WriteStorage<'a, Pose>, WriteStorage<'a, Velocity>);
         let (mut states, links, mut poses, mut velocities): Data<'_> = self.ecs.system_data();
-        for (tag, state) in self.physics.awake() {
+        let asleep = were_awake.iter().filter_map(|tag| {
+            let body = self.bodies.get(*tag as usize).filter(|body| self.physics.is_asleep(body.handle))?;
+            Some((*tag, self.physics.state(body.handle)?))
+        });
+        for (tag, state) in self.physics.awake().chain(asleep) {
             let Some(body) = self.bodies.get(tag as usize) else { continue };
             let com = state.pose * self.physics.center_of_mass(body.handle);
             for entity in &body.links {
