@@ -336,7 +336,7 @@ pub struct ResetReply {
     /// How often the world has been reset.
     pub epoch: u64,
     /// Plugins whose own reset failed, with their reasons; all else has been reset.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
 }
 

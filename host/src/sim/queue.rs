@@ -132,6 +132,11 @@ impl Queue {
         self.sessions.remove(&session);
     }
 
+    /// How many items wait.
+    pub fn waiting(&self) -> usize {
+        self.items.len()
+    }
+
     /// How many connections there are.
     pub fn connections(&self) -> usize {
         self.sessions.len()

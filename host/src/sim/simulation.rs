@@ -210,6 +210,11 @@ impl Simulation {
         let moment = self.moment();
         self.plugins.on_wake(&View { world: &self.world, moment });
         self.take_arrived();
+        if self.clock.paused() && !self.steps.is_empty() {
+            // Moves that came in one piece with a step are for its ticks.
+            self.inbox.settle();
+            self.take_arrived();
+        }
         self.push_published();
         self.net.flush();
     }
@@ -221,6 +226,14 @@ impl Simulation {
             match self.inbox.try_recv() {
                 Some(arrived) => self.arrived(arrived),
                 None => break,
+            }
+        }
+        // Time may stand now for what waits for a tick, and a connection may have gone whose requests wait for its steps.
+        while self.clock.standing() && self.queue.waiting() > 0 {
+            let before = self.queue.waiting();
+            self.handle_waiting();
+            if self.queue.waiting() == before {
+                break;
             }
         }
     }
