@@ -50,7 +50,7 @@ impl Scene {
     pub fn file(&self) -> impl AsRef<Path> + use<> {
         let mut text = String::from("<sdf version='1.11' xmlns:tw='https://tickworks.dev/sdf'><world name='scene'>");
         text.push_str("<physics name='p' type='ignored'><max_step_size>0.004</max_step_size></physics>");
-        write!(text, "{}</world></sdf>\n", self.content).expect("memory takes everything");
+        writeln!(text, "{}</world></sdf>", self.content).expect("memory takes everything");
         let path = self.dir.path().join("scene.sdf");
         std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         path
