@@ -64,7 +64,7 @@ fn sim_tells_pauses_resets_and_states_as_they_happen() {
         assert_eq!((&pushes[0]["epoch"], &pushes[0]["paused"]), (&json!(epoch), &json!(true)));
         assert_eq!(pushes[3]["epoch"], epoch + 1, "{framing}");
         assert_eq!(pushes[4]["tick"], state["state"]["tick"]);
-        assert!(pushes.iter().all(|push| push["topic"] == "sim" && push["timestamp"].is_string()), "{pushes:?}");
+        assert!(pushes.iter().all(|push| push["topic"] == "sim"), "{pushes:?}");
         client.robot(0);
         assert!(client.kept_pushes().is_empty());
     }
