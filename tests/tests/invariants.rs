@@ -65,7 +65,8 @@ fn i1_a_plugin_that_panics_in_a_slot_leaves_no_request_without_its_one_reply() {
             "stress",
             &format!("<trouble slot='{slot}' does='panic'/><trouble slot='before_physics' does='wake'/>"),
         );
-        let host = Host::start(scene.file(), &["manual_move"], &["--paused", "--fast"]);
+        // A panic in on_all_started is a start that fails, which would end the run.
+        let host = Host::start(scene.file(), &["manual_move"], &["--paused", "--fast", "--keep-going"]);
         // The state of a world whose plugin is well, to have something to load.
         let well = Host::start(scene_that_is_well(&scene), &["manual_move"], &["--paused"]);
         let state = well.json().ok(json!({"cmd": "sim_get_state"}));
