@@ -83,7 +83,7 @@ impl Simulation {
                 return Err(format!("sim_load_state: field plugins.{}: {}", failure.instance, failure.text));
             }
         }
-        self.tick = state.state.tick;
+        (self.tick, self.seed) = (state.state.tick, state.state.seed);
         self.push_state_loaded();
         Ok(StatusReply { status: "loaded" })
     }
