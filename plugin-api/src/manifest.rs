@@ -140,13 +140,13 @@ impl Manifest {
 }
 
 impl Endpoint {
-    /// A command whose request and reply have the fields of these types. A reply without fields of its own: `()`.
+    /// A command whose request and reply have the fields of these types. Without fields of its own: `()`.
     pub fn new<Request: JsonSchema, Reply: JsonSchema>(name: impl Into<String>, summary: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             summary: summary.into(),
-            request: schema_of::<Request>(),
-            reply: schema_of::<Reply>(),
+            request: object_schema_of::<Request>(),
+            reply: object_schema_of::<Reply>(),
             reads_only: false,
             robot: RobotUse::None,
             default_robot: DefaultRobot::None,
@@ -180,6 +180,15 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
+/// Requests and replies are objects; `()` is one without fields of its own, and not `null`.
+fn object_schema_of<T: JsonSchema>() -> Value {
+    let mut schema = schema_of::<T>();
+    if schema["type"] == "null" {
+        schema["type"] = "object".into();
+    }
+    schema
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +208,8 @@ mod tests {
         assert_eq!(json["endpoints"][0]["robot"], "read");
         assert_eq!(json["endpoints"][0]["default_robot"], "first");
         assert_eq!(json["endpoints"][0]["reads_only"], true);
+        assert_eq!(json["endpoints"][0]["request"]["type"], "object", "what has no fields is an object all the same");
+        assert_eq!(json["endpoints"][0]["reply"]["type"], "object");
         assert_eq!(serde_json::from_value::<Manifest>(json).unwrap(), manifest);
     }
 

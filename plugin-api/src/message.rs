@@ -3,7 +3,7 @@
 
 use crate::raw::Message;
 use crate::{EntityId, Response};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl Message {
     ///
     /// # Errors
     /// An `err` response: one sentence with the command, the field and the offending value.
-    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Response> {
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Response> {
         parse_request(self.cmd(), self.json()).map_err(Response::err)
     }
 
@@ -73,12 +73,36 @@ impl fmt::Debug for Message {
 ///
 /// # Errors
 /// One sentence with the command, the field and the offending value.
-pub fn parse_request<'a, T: Deserialize<'a>>(cmd: &str, json: &'a [u8]) -> Result<T, String> {
+pub fn parse_request<T: DeserializeOwned>(cmd: &str, json: &[u8]) -> Result<T, String> {
     serde_json::from_slice(json).or_else(|_| {
-        // Again, slower, for the way to what is wrong.
+        // Again, slower: for clients that have floats only, and for the way to what is wrong.
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))
+        let mut value: Value =
+            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))?;
+        floats_to_integers(&mut value);
+        serde_path_to_error::deserialize(value).map_err(|error| parse_error(cmd, &error))
     })
+}
+
+/// Whole floats become integers, which every number type takes. The negative zero is none: it would lose its sign.
+fn floats_to_integers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64()
+                && float.fract() == 0.0
+                && float.abs() <= EXACT
+                && !(float == 0.0 && float.is_sign_negative())
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "whole, and within what both types hold")]
+                let integer = float as i64;
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(floats_to_integers),
+        Value::Object(entries) => entries.values_mut().for_each(floats_to_integers),
+        _ => {}
+    }
 }
 
 /// A value longer than this is cut in an error: a client sees what it sent, not all of it.
@@ -143,5 +167,32 @@ mod tests {
         assert!(message.parse::<Move>().is_ok());
         assert_eq!(message.value()["control_input"][1], 2.5);
         assert_eq!(message.cmd(), "move");
+    }
+
+    #[test]
+    fn parse_takes_whole_floats_for_integers() {
+        #[derive(Debug, Deserialize, PartialEq)]
+        struct Start {
+            laps: Option<u32>,
+            offset: i64,
+            robots: Vec<crate::EntityId>,
+            sign: f64,
+        }
+        let parse = |json: &str| super::parse_request::<Start>("start", json.as_bytes());
+        let start = parse(r#"{"laps":2.0,"offset":-3.0,"robots":[0.0,1e1],"sign":-0.0}"#).unwrap();
+        assert_eq!(
+            (start.laps, start.offset, start.robots),
+            (Some(2), -3, vec![crate::EntityId(0), crate::EntityId(10)])
+        );
+        assert!(start.sign.is_sign_negative());
+        for (wrong, named) in [
+            (r#"{"laps":2.5,"offset":0,"robots":[],"sign":0}"#, "field laps: invalid type: floating point `2.5`"),
+            (r#"{"laps":-1.0,"offset":0,"robots":[],"sign":0}"#, "field laps"),
+            (r#"{"offset":1e300,"robots":[],"sign":0}"#, "field offset"),
+            (r#"{"offset":0.0,"robots":[1.5],"sign":0}"#, "field robots[0]"),
+        ] {
+            let error = parse(wrong).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
     }
 }

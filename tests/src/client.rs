@@ -189,6 +189,12 @@ impl Client {
         self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
+    /// Ends the connection and waits until the host has, too: from then on its robot is free.
+    pub fn leave(mut self) {
+        self.end();
+        assert!(self.rest().is_empty(), "something came that was not read");
+    }
+
     /// Reads to the end of the connection, which must come. Gives what was left.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

@@ -65,9 +65,19 @@ impl Host {
         Client::msgpack(self.addr)
     }
 
+    /// A new connection in each framing, to do the same on both.
+    pub fn both(&self) -> [(&'static str, Client); 2] {
+        [("JSON lines", self.json()), ("MessagePack", self.msgpack())]
+    }
+
     /// The process.
     pub fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// The process alone: its end is the caller's matter then.
+    pub fn into_process(self) -> Process {
+        self.process
     }
 
     /// Sends it a signal.

@@ -17,10 +17,18 @@
 
 mod build;
 mod client;
+mod compile;
 mod host;
+mod look;
 mod process;
+mod scene;
+mod scratch;
 
 pub use build::{bin_dir, plugin, program, workspace, world};
 pub use client::{Client, PATIENCE};
+pub use compile::{compile, compile_as};
 pub use host::Host;
+pub use look::{fields, is_at, keys, position};
 pub use process::{Exit, Process, Signal, tickworks};
+pub use scene::Scene;
+pub use scratch::{Scratch, connect_soon, free_addr, stress};

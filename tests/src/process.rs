@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,6 +17,8 @@ use crate::{PATIENCE, program};
 pub struct Exit {
     /// The exit status; `None` when a signal ended it.
     pub code: Option<i32>,
+    /// The number of the signal that ended it.
+    pub signal: Option<i32>,
     /// Everything from stdout.
     pub stdout: String,
     /// Everything from stderr.
@@ -149,7 +152,7 @@ impl Process {
         for reader in self.readers.drain(..) {
             let _ = reader.join();
         }
-        Exit { code: status.code(), stdout: self.stdout(), stderr: self.stderr() }
+        Exit { code: status.code(), signal: status.signal(), stdout: self.stdout(), stderr: self.stderr() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{Done, FAILED};
+use super::{Done, FAILED, say};
 use crate::net::client::{Client, Framing};
 
 /// Send one request and print the reply as JSON; the exit status is 1 when the reply is an error
@@ -45,7 +45,6 @@ pub struct Call {
 
 impl Call {
     /// Sends, waits, prints.
-    #[expect(clippy::print_stdout, reason = "the reply is what this command is for")]
     pub fn execute(self) -> Done {
         let mut request = self.json.unwrap_or_default();
         request.extend(self.fields);
@@ -57,18 +56,17 @@ impl Call {
             client.auth(&super::read_token(file)?).map_err(|error| error.to_string())?;
         }
         let reply = client.request(&Value::Object(request)).map_err(|error| error.to_string())?;
-        println!("{}", if self.pretty { format!("{reply:#}") } else { reply.to_string() });
+        let heard = say(if self.pretty { format!("{reply:#}") } else { reply.to_string() })?;
         if reply.get("error").is_some() {
             return Ok(ExitCode::from(FAILED));
         }
-        if self.follow {
+        let mut follow = self.follow && heard;
+        while follow {
             // In turns of a minute, since a client waits for so long at most; silence is no end.
-            loop {
-                match client.next_push(Duration::from_secs(60)) {
-                    Ok(Some(push)) => println!("{push}"),
-                    Ok(None) => {}
-                    Err(error) => return Err(error.to_string()),
-                }
+            match client.next_push(Duration::from_secs(60)) {
+                Ok(Some(push)) => follow = say(push)?,
+                Ok(None) => {}
+                Err(error) => return Err(error.to_string()),
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Done, FAILED};
+use super::{Done, FAILED, say};
 use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
 use crate::sim::check_build;
 
@@ -28,7 +28,6 @@ pub struct Check {
 
 impl Check {
     /// Reads and prints.
-    #[expect(clippy::print_stdout, reason = "the findings are what this command is for")]
     pub fn execute(self) -> Done {
         let options = LoadOptions::from_environment(self.model_paths.clone());
         let mut wrong = false;
@@ -42,13 +41,12 @@ impl Check {
             let (errors, warnings) = (count(true), count(false));
             wrong |= errors > 0 || (self.strict && warnings > 0);
             if self.json {
-                println!("{:#}", document(&loaded, &built));
+                say(format_args!("{:#}", document(&loaded, &built)))?;
             } else {
                 for finding in loaded.diagnostics.iter().chain(&built) {
-                    print!("{}", finding.render());
-                    println!();
+                    say(finding.render())?;
                 }
-                println!("{}: {}", file.display(), summary(file, &loaded, errors, warnings));
+                say(format_args!("{}: {}", file.display(), summary(file, &loaded, errors, warnings)))?;
             }
         }
         Ok(if wrong { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })

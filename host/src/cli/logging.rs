@@ -20,6 +20,8 @@ pub fn start() {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
+        // It would tell of a stderr that cannot be written to on that same stderr, and panic about that.
+        .log_internal_errors(false)
         .init();
     if let Some(problem) = problem {
         tracing::warn!("{problem}");

@@ -1,7 +1,8 @@
 //! The command line: parses, calls the library, prints. What a command does is elsewhere.
 
 use clap::{Parser, Subcommand};
-use std::io::Write;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,7 +51,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(text) => {
-            eprintln!("tickworks: {text}");
+            complain(format_args!("tickworks: {text}"));
             ExitCode::from(FAILED)
         }
     }
@@ -63,6 +64,21 @@ type Done = Result<ExitCode, String>;
 fn read_token(file: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("--token-file {}: {error}", file.display()))?;
     Ok(text.trim().to_owned())
+}
+
+/// Prints a line on stdout, at once. `false`: whoever reads it has gone, as behind `| head -1`.
+fn say(line: impl Display) -> Result<bool, String> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("cannot write to stdout: {error}")),
+    }
+}
+
+/// Prints a line on stderr. Where that does not work there is nobody left to tell.
+fn complain(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Ends the process without running anything of the plugins that are still mapped.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{Done, FAILED};
-use crate::plugin::{Library, Search};
+use super::{Done, FAILED, say};
+use crate::plugin::{Library, Search, crash};
 
 /// Look at plugins without running a world
 #[derive(Subcommand, Debug)]
@@ -42,6 +42,7 @@ pub struct Info {
 impl Plugin {
     /// Looks and prints.
     pub fn execute(self) -> Done {
+        crash::install();
         match self {
             Self::List(list) => list.execute(),
             Self::Info(info) => info.execute(),
@@ -50,29 +51,25 @@ impl Plugin {
 }
 
 impl List {
-    #[expect(clippy::print_stdout, reason = "the list is what this command is for")]
     fn execute(self) -> Done {
         let search = Search::new(self.plugin_dirs);
         let candidates = search.candidates();
         if candidates.is_empty() {
-            println!("no plugins in:");
+            say("no plugins in:")?;
             for dir in search.dirs() {
-                println!("  {}", dir.display());
+                say(format_args!("  {}", dir.display()))?;
             }
             return Ok(ExitCode::SUCCESS);
         }
         let mut status = ExitCode::SUCCESS;
         for (name, path) in candidates {
             match Library::load(&path) {
-                Ok(library) => println!(
-                    "{:<20} {:<8} {}  ({})",
-                    library.id(),
-                    library.version(),
-                    library.manifest().summary,
-                    path.display()
-                ),
+                Ok(library) => {
+                    let (id, version, summary) = (library.id(), library.version(), &library.manifest().summary);
+                    say(format_args!("{id:<20} {version:<8} {summary}  ({})", path.display()))?;
+                }
                 Err(error) => {
-                    println!("{name:<20} refused: {error}");
+                    say(format_args!("{name:<20} refused: {error}"))?;
                     status = ExitCode::from(FAILED);
                 }
             }
@@ -82,15 +79,14 @@ impl List {
 }
 
 impl Info {
-    #[expect(clippy::print_stdout, reason = "the manifest is what this command is for")]
     fn execute(self) -> Done {
         let path = Search::new(self.plugin_dirs).resolve(&self.plugin).map_err(|error| error.to_string())?;
         let library = Library::load(&path).map_err(|error| error.to_string())?;
         if self.json {
             let manifest = serde_json::to_string_pretty(library.manifest()).map_err(|error| error.to_string())?;
-            println!("{manifest}");
+            say(manifest)?;
         } else {
-            print!("{}", describe(&library));
+            say(describe(&library).trim_end())?;
         }
         Ok(ExitCode::SUCCESS)
     }

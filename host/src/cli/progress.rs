@@ -40,7 +40,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        eprintln!("{diagnostic}");
+        super::complain(diagnostic);
     }
 
     fn plugin(&mut self, report: &PluginReport, counts: Counts) {

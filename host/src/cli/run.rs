@@ -98,7 +98,7 @@ impl Run {
         let status = match ended {
             Ok(()) => 0,
             Err(error) => {
-                eprintln!("{error}");
+                super::complain(error);
                 FAILED
             }
         };

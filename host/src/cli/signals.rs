@@ -2,31 +2,53 @@
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread::Builder;
+use std::time::{Duration, Instant};
 
 use crate::sim::Stop;
 
 /// How long an orderly end may take before the process ends anyway: a plugin that never returns must not hold it.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// Lets SIGINT and SIGTERM ask `stop`. The process ends with status 0 within [`GRACE`] in any case, at once on a second
-/// signal.
+/// How long saying so may take after that.
+const LAST_WORD: Duration = Duration::from_millis(50);
+
+/// How often a second signal is looked for meanwhile.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Lets SIGINT and SIGTERM ask `stop`. The process ends with status 0 after [`GRACE`] and [`LAST_WORD`] in any case, at
+/// once on a second signal.
+///
+/// All threads for that start here: while a plugin's constructor hangs in the system's loader, it holds the lock that a
+/// new thread needs to come up.
 pub fn watch(stop: Stop) -> Result<(), String> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| format!("cannot watch for signals: {error}"))?;
-    let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut signals = signals.forever();
-        if signals.next().is_none() {
+    let cannot = |error: std::io::Error| format!("cannot watch for signals: {error}");
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(cannot)?;
+    let (say, said) = mpsc::channel::<()>();
+    // A thread of its own, because what does not let go may be a stderr that nobody reads.
+    let word = Builder::new().name("signals-word".into()).spawn(move || {
+        if said.recv().is_ok() {
+            tracing::warn!("something does not let go; ending without it");
+        }
+    });
+    word.map_err(cannot)?;
+    let watching = Builder::new().name("signals".into()).spawn(move || {
+        if signals.forever().next().is_none() {
             return;
         }
         stop.ask();
-        let _ = std::thread::Builder::new().name("signals-grace".into()).spawn(|| {
-            std::thread::sleep(GRACE);
-            tracing::warn!("something does not let go; ending without it");
-            signal_hook::low_level::exit(0);
-        });
-        if signals.next().is_some() {
-            signal_hook::low_level::exit(0);
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline {
+            std::thread::sleep(GLANCE);
+            if signals.pending().next().is_some() {
+                signal_hook::low_level::exit(0);
+            }
         }
+        // Its thread waits for this as long as there is a sender.
+        let _ = say.send(());
+        std::thread::sleep(LAST_WORD);
+        signal_hook::low_level::exit(0);
     });
-    spawned.map(|_| ()).map_err(|error| format!("cannot start the thread that watches for signals: {error}"))
+    watching.map(drop).map_err(cannot)
 }

@@ -18,6 +18,14 @@ const MAX_REPLY: usize = 1 << 30;
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
+    /// The text is no address.
+    #[error("{address:?} is not an address to use ({source}): write HOST:PORT, as in 127.0.0.1:42069")]
+    Address {
+        /// The text.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The host cannot be reached.
     #[error("cannot connect to {address}: {source}; is a host running there?")]
     Connect {
@@ -63,15 +71,16 @@ impl Client {
     /// Connects to the first address that answers. `timeout` is for that, and for each request after it.
     ///
     /// # Errors
-    /// [`ClientError::Connect`].
+    /// [`ClientError::Address`], [`ClientError::Connect`].
     pub fn connect(
         address: impl ToSocketAddrs + std::fmt::Debug,
         framing: Framing,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        let failed = |source| ClientError::Connect { address: format!("{address:?}").replace('"', ""), source };
+        let text = format!("{address:?}").replace('"', "");
         let mut error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for candidate in address.to_socket_addrs().map_err(failed)? {
+        let candidates = address.to_socket_addrs();
+        for candidate in candidates.map_err(|source| ClientError::Address { address: text.clone(), source })? {
             match TcpStream::connect_timeout(&candidate, timeout) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
@@ -89,7 +98,7 @@ impl Client {
                 Err(new) => error = new,
             }
         }
-        Err(failed(error))
+        Err(ClientError::Connect { address: text, source: error })
     }
 
     /// Changes how long a request may take.

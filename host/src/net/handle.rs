@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError};
@@ -17,6 +17,8 @@ pub(super) struct Shared {
     waking: AtomicBool,
     /// The network thread found the queue to the simulation full, stopped reading, and wants to be woken when there is room.
     pub stalled: AtomicBool,
+    /// Held while the network thread takes what one read has brought.
+    pub taking: Mutex<()>,
     topics: RwLock<HashMap<Arc<str>, Topic>>,
     /// How often the loop went round, which shows whether it sleeps.
     rounds: AtomicU64,
@@ -28,6 +30,7 @@ impl Shared {
             waker,
             waking: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            taking: Mutex::new(()),
             topics: RwLock::new(HashMap::new()),
             rounds: AtomicU64::new(0),
         }
@@ -234,6 +237,11 @@ impl Inbox {
         });
         self.taken();
         message
+    }
+
+    /// Waits until the requests that arrived in one piece with one that has been received are in the queue as well.
+    pub fn settle(&self) {
+        drop(self.shared.taking.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// How many messages wait.

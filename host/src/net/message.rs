@@ -56,6 +56,9 @@ pub struct Request {
     /// From a connection that speaks JSON these are the client's own bytes, with `id` where it sent one. From one that
     /// speaks MessagePack it is written anew without `id`, with binary values as base64 text.
     pub json: Vec<u8>,
+    /// A field has a value without a JSON form (NaN, say), and is null in `json`. This is the sentence that the request is
+    /// to be refused with, by the simulation, which knows what else belongs into the refusal of its command.
+    pub unfit: Option<String>,
 }
 
 /// The field `robot_id` of a request.

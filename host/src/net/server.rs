@@ -125,7 +125,7 @@ pub struct Server {
     pub acceptable: bool,
     /// The last attempt to accept failed for want of something that may be there later.
     pub accept_again: Option<Instant>,
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     to_sim: Sender<ToSim>,
     /// What did not fit into `to_sim`: at most one request, besides the openings and closings of sessions. While there is
     /// something in it, no connection is read.

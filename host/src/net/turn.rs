@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::connection::{Connection, Gate};
@@ -121,6 +122,8 @@ impl Server {
     /// Takes whole frames out of the connection's input and the first `count` bytes of the scratch buffer, and keeps
     /// the rest as its input.
     fn take_frames(&mut self, connection: &mut Connection, count: usize) {
+        let shared = Arc::clone(&self.shared);
+        let _taking = shared.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = std::mem::take(&mut self.scratch);
         if connection.input.is_empty() {
             // The common case: no copy of what is used up at once.

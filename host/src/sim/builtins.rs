@@ -297,6 +297,8 @@ pub struct WorldState {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PluginState {
+    /// The plugin's id.
+    pub id: String,
     /// The plugin's version.
     pub version: String,
     /// What it saved, where that is JSON.
@@ -334,7 +336,7 @@ pub struct ResetReply {
     /// How often the world has been reset.
     pub epoch: u64,
     /// Plugins whose own reset failed, with their reasons; all else has been reset.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
 }
 

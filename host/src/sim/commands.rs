@@ -12,7 +12,7 @@ use super::builtins::{
 use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
 use super::view::robot_info;
 use crate::net::{Body, Request, RobotIdField, SessionId};
-use crate::plugin::{PluginReport, PluginState};
+use crate::plugin::{PluginFailure, PluginReport, PluginState};
 
 /// So many ticks at most in one `sim_step`: weeks, but no overflow anywhere.
 const MOST_STEPS: u64 = 1_000_000_000;
@@ -148,7 +148,7 @@ impl Simulation {
             self.early_resets.push(to);
             return Ok(None);
         }
-        self.plugins.may(Operation::Reset).map_err(|refusal| format!("sim_reset: {}", refusal.text))?;
+        self.plugins.may(Operation::Reset).map_err(|refusal| refusal_text("sim_reset", &refusal))?;
         Ok(Some(self.reset()))
     }
 
@@ -246,6 +246,11 @@ impl Simulation {
             start_seconds: (report.state == PluginState::Started).then_some(report.start_time.as_secs_f64()),
         }
     }
+}
+
+/// Why a plugin does not let a command be carried out: its own words. Of one that failed over the question, who it was.
+pub(super) fn refusal_text(cmd: &str, refusal: &PluginFailure) -> String {
+    if refusal.fatal { format!("{cmd}: {refusal}") } else { format!("{cmd}: {}", refusal.text) }
 }
 
 /// A request's schema with the `robot_id` that the host resolves for the plugin.

@@ -1,9 +1,11 @@
 //! From a request to whoever answers it.
 
+use serde_json::json;
 use tickworks_plugin_api::{DefaultRobot, EntityId, RobotUse};
 
 use super::arbiter::{Source, Ticket};
 use super::builtins::{Builtin, RobotUseOf};
+use super::commands::body;
 use super::queue::{Item, Phase, When};
 use super::simulation::{ReplyTo, Simulation, Stage};
 use super::view::{View, no_such_robot};
@@ -98,6 +100,10 @@ impl Simulation {
 
     /// Answers a request, or returns what awaits physics. `refuse`: no command takes effect now, and why.
     pub(super) fn handle(&mut self, to: ReplyTo, request: Request, refuse: Option<&str>) -> Option<Awaiting> {
+        if let Some(text) = &request.unfit {
+            self.reply(to, self.refuse_unfit(text, &request, to.session));
+            return None;
+        }
         let answered = match Builtin::from_name(&request.cmd) {
             Some(builtin) => self.builtin(builtin, to, &request),
             None => match self.ask_plugins(to, request, refuse) {
@@ -111,6 +117,20 @@ impl Simulation {
             Err(text) => self.reply(to, Body::error(text)),
         }
         None
+    }
+
+    /// Clients take a robot's limits from the refusal of a command for it, also where the host is the one who refuses.
+    fn refuse_unfit(&self, text: &str, request: &Request, session: SessionId) -> Body {
+        let robot = self
+            .plugins
+            .endpoint(&request.cmd)
+            .filter(|endpoint| endpoint.robot == RobotUse::Control)
+            .and_then(|endpoint| self.target(request, (endpoint.robot, endpoint.default_robot), session).ok())
+            .and_then(|robot| self.view().robot_state(robot));
+        match robot {
+            Some(robot) => body(&json!({"error": text, "robot": robot})),
+            None => Body::error(text),
+        }
     }
 
     /// Gives a request to the plugins that own its command. An error is the host's own.

@@ -103,6 +103,7 @@ impl Simulation {
             arbiter: Arbiter::default(),
             woken,
             stage: Stage::Starting,
+            keep_going: options.keep_going,
             steps: Vec::new(),
             early_resets: Vec::new(),
             tick: 0,

@@ -101,6 +101,13 @@ pub enum SimError {
     /// The file is right, and holds no world and no model.
     #[error("tickworks: {} holds no world and no model; there is nothing to run", .0.display())]
     Empty(PathBuf),
+    /// A plugin's constructor does not return, and holds the system's loader.
+    #[error(
+        "tickworks: a constructor of {} hangs, and the system's loader with it: nothing can run beside that, also not with \
+         --keep-going",
+        .0.display()
+    )]
+    Loader(PathBuf),
     /// Some plugins could not be loaded or did not start.
     #[error("tickworks: {}", describe_failed(failed, *started, *total))]
     Plugins {

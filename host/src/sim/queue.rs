@@ -132,6 +132,11 @@ impl Queue {
         self.sessions.remove(&session);
     }
 
+    /// How many items wait.
+    pub fn waiting(&self) -> usize {
+        self.items.len()
+    }
+
     /// How many connections there are.
     pub fn connections(&self) -> usize {
         self.sessions.len()
@@ -161,7 +166,7 @@ mod tests {
     fn item(slot: u64) -> Item {
         Item::Request {
             slot,
-            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new() },
+            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new(), unfit: None },
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Simulation {
     /// Woken by plugins from threads of their own.
     pub(super) woken: Receiver<()>,
     pub(super) stage: Stage,
+    /// A plugin that does not start is no reason to end.
+    pub(super) keep_going: bool,
     pub(super) steps: Vec<StepRun>,
     /// Resets that were asked for before all plugins had started (I7).
     pub(super) early_resets: Vec<ReplyTo>,
@@ -94,29 +96,41 @@ impl Simulation {
     /// Lets plugins start and serves the host's own commands meanwhile. `false`: asked to stop.
     pub(super) fn start(&mut self, observer: &mut dyn Observer) -> Result<bool, SimError> {
         loop {
-            let mut all_started = false;
-            for event in self.plugins.poll() {
-                self.push_plugin_event(&event);
-                match event {
-                    TrackerEvent::Changed(report, counts) => observer.plugin(&report, counts),
-                    TrackerEvent::AllStarted { .. } => all_started = true,
-                    TrackerEvent::Incomplete { failed, counts, .. } => {
-                        self.net.flush();
-                        return Err(SimError::Plugins { failed, started: counts.started, total: counts.total });
-                    }
-                }
+            let heard = self.hear_of_starts(observer);
+            if let Some(file) = self.plugins.hung_in_load() {
+                return Err(SimError::Loader(file.to_owned()));
             }
+            let all_started = heard?;
             if self.stop.asked() {
                 return Ok(false);
             }
             if all_started {
                 self.all_started();
+                self.hear_of_starts(observer)?;
+                self.all_work()?;
                 return Ok(true);
             }
             self.take_arrived();
             self.net.flush();
             self.wait(self.plugins.next_deadline());
         }
+    }
+
+    /// Tells what has become of plugins, and whether all have started now.
+    fn hear_of_starts(&mut self, observer: &mut dyn Observer) -> Result<bool, SimError> {
+        let mut all_started = false;
+        for event in self.plugins.poll() {
+            self.push_plugin_event(&event);
+            match event {
+                TrackerEvent::Changed(report, counts) => observer.plugin(&report, counts),
+                TrackerEvent::AllStarted { .. } => all_started = true,
+                TrackerEvent::Incomplete { failed, counts, .. } => {
+                    self.net.flush();
+                    return Err(SimError::Plugins { failed, started: counts.started, total: counts.total });
+                }
+            }
+        }
+        Ok(all_started)
     }
 
     /// Every plugin has started: what waited for that.
@@ -140,9 +154,24 @@ impl Simulation {
     /// Plugins that have started are called from here on.
     fn tell_all_started(&mut self) {
         let moment = self.moment();
-        for failure in self.plugins.on_all_started(&View { world: &self.world, moment }) {
-            tracing::error!("{failure}");
+        // Failures are logged there, and tracked.
+        self.plugins.on_all_started(&View { world: &self.world, moment });
+    }
+
+    /// A plugin whose part of the world is not there says so when all have started: that is a start that has failed, too.
+    fn all_work(&mut self) -> Result<(), SimError> {
+        if self.keep_going {
+            return Ok(());
         }
+        let reports = self.plugins.reports().into_iter();
+        let failed: Vec<_> =
+            reports.filter_map(|report| Some((report.instance, report.state.reason()?.to_owned()))).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        self.net.flush();
+        let counts = self.plugins.counts();
+        Err(SimError::Plugins { failed, started: counts.started, total: counts.total })
     }
 
     /// Runs until somebody asks to stop or the ticks are done.
@@ -181,6 +210,11 @@ impl Simulation {
         let moment = self.moment();
         self.plugins.on_wake(&View { world: &self.world, moment });
         self.take_arrived();
+        if self.clock.paused() && !self.steps.is_empty() {
+            // Moves that came in one piece with a step are for its ticks.
+            self.inbox.settle();
+            self.take_arrived();
+        }
         self.push_published();
         self.net.flush();
     }
@@ -192,6 +226,14 @@ impl Simulation {
             match self.inbox.try_recv() {
                 Some(arrived) => self.arrived(arrived),
                 None => break,
+            }
+        }
+        // Time may stand now for what waits for a tick, and a connection may have gone whose requests wait for its steps.
+        while self.clock.standing() && self.queue.waiting() > 0 {
+            let before = self.queue.waiting();
+            self.handle_waiting();
+            if self.queue.waiting() == before {
+                break;
             }
         }
     }

@@ -11,6 +11,7 @@ use tickworks_plugin_api::{EntityId, Operation, parse_request};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::builtins::{LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
+use super::commands::refusal_text;
 use super::simulation::{Simulation, Stage};
 use crate::net::Request;
 use crate::plugin::SavedPlugin;
@@ -53,7 +54,7 @@ impl Simulation {
             return Err("sim_load_state: the plugins are still starting".into());
         }
         let LoadStateRequest { state } = parse_request(&request.cmd, &request.json)?;
-        self.plugins.may(Operation::LoadState).map_err(|refusal| format!("sim_load_state: {}", refusal.text))?;
+        self.plugins.may(Operation::LoadState).map_err(|refusal| refusal_text("sim_load_state", &refusal))?;
         self.check_fits(&state.state).map_err(|text| format!("sim_load_state: {text}"))?;
         let data = STANDARD
             .decode(&state.state.data)
@@ -140,8 +141,10 @@ impl Simulation {
 /// A plugin's state as JSON where it is JSON, so that people can read it; else as base64.
 fn plugin_state(saved: SavedPlugin) -> PluginState {
     match serde_json::from_slice(&saved.state) {
-        Ok(state) => PluginState { version: saved.version, state: Some(state), data: None },
-        Err(_) => PluginState { version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) },
+        Ok(state) => PluginState { id: saved.id, version: saved.version, state: Some(state), data: None },
+        Err(_) => {
+            PluginState { id: saved.id, version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) }
+        }
     }
 }
 
@@ -156,7 +159,7 @@ fn saved_plugins(plugins: BTreeMap<String, PluginState>) -> Result<Vec<SavedPlug
                     .map_err(|error| format!("field plugins.{instance}.data: not base64: {error}"))?,
                 _ => return Err(format!("field plugins.{instance}: expected exactly one of state and data")),
             };
-            Ok(SavedPlugin { id: String::new(), instance, version: plugin.version, state })
+            Ok(SavedPlugin { id: plugin.id, instance, version: plugin.version, state })
         })
         .collect()
 }
@@ -193,7 +196,7 @@ mod tests {
             let state = plugin_state(saved(bytes));
             let text = serde_json::to_string(&BTreeMap::from([("p", &state)])).unwrap();
             let back = saved_plugins(serde_json::from_str(&text).unwrap()).unwrap();
-            assert_eq!(back[0].state, bytes);
+            assert_eq!(back, [saved(bytes)]);
         }
     }
 

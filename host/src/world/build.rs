@@ -155,6 +155,7 @@ impl<'a> Building<'a> {
             initial: None,
             scratch: Default::default(),
             robots_view: OnceCell::new(),
+            spare_robots: Default::default(),
             bodies_view: OnceCell::new(),
             outsiders: OnceCell::new(),
         };

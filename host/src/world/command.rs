@@ -181,7 +181,7 @@ impl World {
         if let Some(row) = self.ecs.write_storage::<Claimed>().get_mut(entity) {
             row.0 = claimed;
         }
-        self.robots_view.take();
+        self.touch_robots();
     }
 
     /// Makes a DiffDrive's wheels turn for [v, w].

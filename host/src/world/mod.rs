@@ -23,7 +23,7 @@ pub mod state;
 mod tick;
 pub mod view;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use specs::{Entity, WorldExt};
 
@@ -53,6 +53,7 @@ pub struct World {
     initial: Option<Box<state::Initial>>,
     scratch: tick::Scratch,
     robots_view: OnceCell<view::RobotArrays>,
+    spare_robots: Cell<view::RobotArrays>,
     bodies_view: OnceCell<view::BodyArrays>,
     outsiders: OnceCell<crate::physics::query::Outsiders>,
 }
@@ -99,9 +100,16 @@ impl World {
 
     /// What was derived from the state is no longer true.
     fn touch(&mut self) {
-        self.robots_view.take();
+        self.touch_robots();
         self.bodies_view.take();
         self.outsiders.take();
+    }
+
+    /// As [`World::touch`], for what is only about robots.
+    fn touch_robots(&mut self) {
+        if let Some(arrays) = self.robots_view.take() {
+            self.spare_robots.set(arrays);
+        }
     }
 
     /// A component of an entity, copied.

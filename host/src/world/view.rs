@@ -31,7 +31,7 @@ pub struct BodiesView<'a> {
     pub velocities: &'a [[f64; 6]],
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct RobotArrays {
     ids: Vec<u64>,
     poses: Vec<[f64; 7]>,
@@ -61,23 +61,25 @@ impl World {
 
     fn robot_arrays(&self) -> RobotArrays {
         let count = self.index.robots.len();
-        let mut out = RobotArrays {
-            ids: (0..count as u64).collect(),
-            poses: Vec::with_capacity(count),
-            velocities: Vec::with_capacity(count),
-            flags: Vec::with_capacity(count),
-        };
+        // Memory that a view before had: fresh pages would cost more than the copy.
+        let mut out = self.spare_robots.take();
+        if out.ids.len() != count {
+            out.ids = (0..count as u64).collect();
+        }
         let (poses, velocities) = (self.ecs.read_storage::<Pose>(), self.ecs.read_storage::<Velocity>());
         let (colliding, claimed) = (self.ecs.read_storage::<Colliding>(), self.ecs.read_storage::<Claimed>());
-        for entity in &self.index.robots {
-            out.poses.push(poses.get(*entity).map_or([0.0; 7], |p| seven(&p.0)));
-            out.velocities.push(velocities.get(*entity).map_or([0.0; 6], |v| v.0.to_array()));
-            let bit = |set: bool, bit: u32| if set { bit } else { 0 };
-            out.flags.push(
-                bit(colliding.get(*entity).is_some_and(|c| c.0), flag::COLLIDING)
-                    | bit(claimed.get(*entity).is_some_and(|c| c.0), flag::CLAIMED),
-            );
-        }
+        // Robots get these components in the order of their ids, and keep them: the storages are in that order, too.
+        let (poses, velocities) = (poses.as_slice(), velocities.as_slice());
+        let (colliding, claimed) = (colliding.as_slice(), claimed.as_slice());
+        debug_assert!([poses.len(), velocities.len(), colliding.len(), claimed.len()] == [count; 4]);
+        out.poses.clear();
+        out.poses.extend(poses.iter().map(|pose| seven(&pose.0)));
+        out.velocities.clear();
+        out.velocities.extend(velocities.iter().map(|velocity| velocity.0.to_array()));
+        out.flags.clear();
+        out.flags.extend(colliding.iter().zip(claimed).map(|(colliding, claimed)| {
+            (u32::from(colliding.0) * flag::COLLIDING) | (u32::from(claimed.0) * flag::CLAIMED)
+        }));
         out
     }
 

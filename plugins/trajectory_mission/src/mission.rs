@@ -46,6 +46,11 @@ impl Mission {
         Self { robot, via_points: Vec::new(), phase: Phase::Idle, step: 0, steps: 0, halt: false }
     }
 
+    /// Whether nothing has been asked of it since it was made or reset, and it has no via points.
+    pub fn is_new(&self) -> bool {
+        *self == Self::new(self.robot.clone())
+    }
+
     /// Whether it commands the robot.
     pub fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Playing(_) | Phase::Flying(_))

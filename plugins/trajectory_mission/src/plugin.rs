@@ -119,7 +119,9 @@ impl Plugin for TrajectoryMission {
     }
 
     fn save(&self) -> Result<Vec<u8>, Error> {
-        let missions = self.missions.iter().map(|(id, mission)| (*id, mission)).collect();
+        // One that says nothing is as good as none: what led to it is no part of the future.
+        let missions = self.missions.iter().filter(|(_, mission)| !mission.is_new());
+        let missions = missions.map(|(id, mission)| (*id, mission)).collect();
         Ok(serde_json::to_vec(&Saved { version: VERSION, missions })?)
     }
 

@@ -7,28 +7,31 @@
 //! </plugin>
 //! ```
 //!
-//! `does`: `sleep` (for `seconds`), `hang` (for ever), `fail` (returns an error where the slot can), `panic`, `abort`,
+//! `does`: `sleep` (for `seconds`), `hang` (for ever), `wait` (until the file `path` is there), `fail` (returns an error where the slot can), `panic`, `abort`,
 //! `garbage` (answers with what no host should trust), `thread_panic` (a thread of its own panics), `log`, `wake`,
-//! `publish`. `after`: only from the n-th call of that slot on (default 0). `once`: only in that one call.
+//! `publish` (with a `text`). `after`: only from the n-th call of that slot on (default 0). `once`: only in that one call.
 //! Its endpoints: `stress_echo` answers with the request, `stress_move` commands the robot with `control_input`,
-//! `stress_calls` says how often each slot was called.
+//! `stress_calls` says how often each slot was called, `stress_order` in which order the first of them were, `stress_ray`
+//! casts a ray.
 #![forbid(unsafe_code)]
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 use tickworks_plugin_api::{
     Canvas, Command, Commands, Config, DefaultRobot, Element, Endpoint, EntityId, Error, Host, Manifest, Message,
-    Operation, Outcome, Plugin, Response, RobotUse, World, export_plugin,
+    Operation, Outcome, Plugin, Ray, Response, RobotUse, World, export_plugin,
 };
 
 struct Stress {
     host: Host,
     troubles: Vec<Trouble>,
     calls: RefCell<BTreeMap<&'static str, u64>>,
+    order: RefCell<Vec<&'static str>>,
     state: Vec<u8>,
 }
 
@@ -36,6 +39,8 @@ struct Trouble {
     slot: String,
     does: String,
     seconds: f64,
+    path: String,
+    text: String,
     after: u64,
     once: bool,
 }
@@ -72,6 +77,8 @@ impl Trouble {
             slot: text("slot")?,
             does: text("does")?,
             seconds: element.parse_attribute("seconds")?.unwrap_or(0.0),
+            text: element.attribute("text").unwrap_or_default().to_owned(),
+            path: element.attribute("path").unwrap_or_default().to_owned(),
             after: element.parse_attribute("after")?.unwrap_or(0),
             once: element.parse_attribute("once")?.unwrap_or(false),
         })
@@ -84,6 +91,11 @@ impl Trouble {
             "hang" => loop {
                 thread::park();
             },
+            "wait" => {
+                while !Path::new(&self.path).exists() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
             "panic" => panic!("stress: asked to panic in {}", self.slot),
             "abort" => std::process::abort(),
             "thread_panic" => {
@@ -95,7 +107,7 @@ impl Trouble {
             }
             "log" => host.warn(format_args!("stress: {} was called", self.slot)),
             "wake" => host.wake(),
-            "publish" => host.publish("stress", &BTreeMap::from([("slot", &self.slot)])),
+            "publish" => host.publish("stress", &BTreeMap::from([("slot", &self.slot), ("text", &self.text)])),
             "fail" => return Then::Fail,
             "garbage" => return Then::Garbage,
             other => host.error(format_args!("stress: no such trouble: {other}")),
@@ -104,7 +116,45 @@ impl Trouble {
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct RayRequest {
+    origin: [f64; 3],
+    direction: [f64; 3],
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RayReply {
+    /// m; null where nothing was hit.
+    distance: Option<f64>,
+    robot: Option<EntityId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Order {
+    /// The first calls, in their order, without those of `on_message`; `created` is the end of `create`.
+    order: Vec<&'static str>,
+}
+
+/// So many calls are remembered in their order.
+const NOTED: usize = 100;
+
 impl Stress {
+    fn note(&self, what: &'static str) {
+        let mut order = self.order.borrow_mut();
+        if order.len() < NOTED {
+            order.push(what);
+        }
+    }
+
+    fn ray(world: &World, message: &Message) -> Response {
+        let RayRequest { origin, direction } = match message.parse() {
+            Ok(request) => request,
+            Err(response) => return response,
+        };
+        let hit = world.ray_cast(&Ray { origin, direction, max_distance: 1000.0, ignore: EntityId::NONE });
+        Response::ok(RayReply { distance: hit.as_ref().map(|hit| hit.distance), robot: hit.and_then(|hit| hit.robot) })
+    }
+
     fn enter(&self, slot: &'static str) -> Then {
         let call = {
             let mut calls = self.calls.borrow_mut();
@@ -112,6 +162,9 @@ impl Stress {
             *count += 1;
             *count - 1
         };
+        if slot != "on_message" {
+            self.note(slot);
+        }
         let due = |trouble: &&Trouble| {
             trouble.slot == slot && if trouble.once { call == trouble.after } else { call >= trouble.after }
         };
@@ -150,14 +203,17 @@ impl Plugin for Stress {
                     .robot(RobotUse::Control)
                     .default_robot(DefaultRobot::First),
             )
+            .endpoint(Endpoint::new::<(), Order>("stress_order", "In which order slots were called.").reads_only())
+            .endpoint(Endpoint::new::<RayRequest, RayReply>("stress_ray", "What a ray hits first.").reads_only())
             .topic("stress", "Each call with the trouble `publish`.")
     }
 
     fn create(host: Host, config: Config) -> Result<Self, Error> {
         let troubles: Vec<_> =
             config.parameters.children_named("trouble").map(Trouble::read).collect::<Result<_, _>>()?;
-        let plugin = Self { host, troubles, calls: RefCell::default(), state: Vec::new() };
+        let plugin = Self { host, troubles, calls: RefCell::default(), order: RefCell::default(), state: Vec::new() };
         plugin.enter_or_fail("create")?;
+        plugin.note("created");
         Ok(plugin)
     }
 
@@ -169,7 +225,7 @@ impl Plugin for Stress {
         self.enter_or_fail("on_reset")
     }
 
-    fn on_message(&mut self, _: &World, _: EntityId, message: &Message) -> Response {
+    fn on_message(&mut self, world: &World, _: EntityId, message: &Message) -> Response {
         match self.enter("on_message") {
             Then::Fail => return Response::err("stress: asked to fail in on_message"),
             Then::Garbage => return Response::ok("no object"),
@@ -177,6 +233,8 @@ impl Plugin for Stress {
         }
         match message.cmd() {
             "stress_calls" => Response::ok(&*self.calls.borrow()),
+            "stress_order" => Response::ok(Order { order: self.order.borrow().clone() }),
+            "stress_ray" => Self::ray(world, message),
             "stress_move" => {
                 let input: Move = match message.parse() {
                     Ok(input) => input,

@@ -85,6 +85,7 @@ fn check(frame: &[u8]) -> Result<Vec<Field<'_>>, Fault> {
 fn request(frame: &[u8], fields: &[Field<'_>]) -> Result<Request, String> {
     let mut cmd = None;
     let mut robot_id = RobotIdField::Absent;
+    let mut unfit = None;
     let mut keys = Keys::default();
     // JSON is longer than MessagePack; by how much depends on the numbers.
     let mut json = Vec::with_capacity(frame.len() * 2);
@@ -106,13 +107,16 @@ fn request(frame: &[u8], fields: &[Field<'_>]) -> Result<Request, String> {
         }
         write_json(&mut json, key);
         json.push(b':');
+        let start = json.len();
         if let Err(fault) = write_value(&mut Reader(field.value), &mut json) {
-            return Err(fault.sentence(key));
+            json.truncate(start);
+            json.extend_from_slice(b"null");
+            unfit.get_or_insert_with(|| fault.sentence(key));
         }
     }
     json.push(b'}');
     let cmd = cmd.ok_or_else(|| missing_cmd(&preview(frame)))?;
-    Ok(Request { cmd, robot_id, json })
+    Ok(Request { cmd, robot_id, json, unfit })
 }
 
 fn command(value: &[u8]) -> Result<String, String> {
@@ -328,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_refused_with_the_way_to_it() {
+    fn what_json_cannot_hold_is_said_with_the_way_to_it() {
         let cmd = ("cmd", Value::from("x"));
         let list = |value: Value| Value::Array(vec![1.0.into(), 2.0.into(), value]);
         for (field, words) in [
@@ -339,10 +343,16 @@ mod tests {
             (("a", list(Value::Ext(5, vec![1]))), "a[2] is an extension value of type 5"),
             (("a", Value::Map(vec![(1.into(), 2.into())])), "a has the key 1, but keys must be text"),
         ] {
-            let fault = fault(&encode(&map(&[cmd.clone(), field, ("id", 9.into())])));
-            assert!(fault.text.starts_with(words), "{}", fault.text);
-            assert_eq!(fault.id.as_deref(), Some(&[9][..]));
+            let parsed = ok(&map(&[cmd.clone(), field, ("robot_id", 3.into()), ("id", 9.into())]));
+            let text = parsed.request.unfit.unwrap();
+            assert!(text.starts_with(words), "{text}");
+            assert_eq!(parsed.id.as_deref(), Some(&[9][..]));
+            let json: serde_json::Value = serde_json::from_slice(&parsed.request.json).unwrap();
+            assert_eq!((&json["cmd"], &json["robot_id"]), (&"x".into(), &3.into()));
+            assert_eq!(json["a"], serde_json::Value::Null, "{json}");
         }
+        let text = parse(b"\x82\xa3cmd\xa1x\xa1a\xa2\xff\xfe").unwrap().request.unfit.unwrap();
+        assert!(text.starts_with("a is text that is not UTF-8 from byte 0"), "{text}");
     }
 
     #[test]
@@ -359,7 +369,6 @@ mod tests {
             (b"\x81\xa3cmd\xa1\xff", "\"cmd\" is \"\u{fffd}\" and not UTF-8"),
             (b"\x81\x01\x02", "a key of the request is 1, but must be text"),
             (b"\x81\xa1\xff\x02", "a key of the request is \"\u{fffd}\" and not UTF-8"),
-            (b"\x82\xa3cmd\xa1x\xa1a\xa2\xff\xfe", "a is text that is not UTF-8 from byte 0"),
             (b"\x82\xa3cmd\xa1x\xa3cmd\xa1y", "the field \"cmd\" is there twice"),
             (b"\x81\xa3cmd\xa1x\x00\x00", "the frame has 2 bytes after its map"),
             (b"\x81\xa3cmd\xa4x", "the frame's 7 bytes end inside a value"),

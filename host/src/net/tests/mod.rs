@@ -85,6 +85,9 @@ impl Drop for Host {
 
 fn echo(handle: &NetHandle, message: ToSim) {
     if let ToSim::Request { session, slot, request } = message {
+        if let Some(text) = request.unfit {
+            return handle.reply(session, slot, Body::error(text));
+        }
         let mut json = b"{\"echo\":".to_vec();
         json.extend(&request.json);
         json.push(b'}');

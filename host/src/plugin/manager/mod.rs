@@ -16,7 +16,7 @@ use super::search::Search;
 use super::tracker::{Counts, InstanceKey, PluginReport, PluginState, Tracker};
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tickworks_plugin_api::{Endpoint, Topic};
@@ -42,6 +42,8 @@ pub struct Manager {
     tracker: Tracker,
     /// Every file that has been loaded stays loaded.
     libraries: HashMap<PathBuf, Arc<Library>>,
+    /// The file in which the system's loader hangs.
+    stuck_in_load: Option<PathBuf>,
     outbox: Arc<Outbox>,
     starts: Receiver<StartReport>,
     start_sender: Sender<StartReport>,
@@ -114,6 +116,7 @@ impl Manager {
             routes: Routes::default(),
             tracker: Tracker::new(options.keep_going),
             libraries: HashMap::new(),
+            stuck_in_load: None,
             outbox: Arc::new(Outbox::new(options.waker)),
             starts,
             start_sender,
@@ -130,6 +133,12 @@ impl Manager {
     /// How many there are.
     pub fn counts(&self) -> Counts {
         self.tracker.counts()
+    }
+
+    /// The file whose constructor hangs in the system's loader. Threads need the loader's lock to begin and to end, and
+    /// wherever they first use a thread-local: with this there can be no run, and no orderly end.
+    pub fn hung_in_load(&self) -> Option<&Path> {
+        self.stuck_in_load.as_deref()
     }
 
     /// The name of an instance.
@@ -219,6 +228,12 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
+        if self.stuck_in_load.is_some() {
+            // A plugin's destroy may wait for the loader as well.
+            std::mem::take(&mut self.entries).into_iter().for_each(std::mem::forget);
+            self.starts.try_iter().for_each(std::mem::forget);
+            return;
+        }
         self.stop_all();
         // Those that have arrived and were not taken.
         while let Ok(report) = self.starts.try_recv() {

@@ -7,10 +7,10 @@ use crate::plugin::error::{LoadError, LoadErrorKind};
 use crate::plugin::instance::Instance;
 use crate::plugin::library::Library;
 use crate::plugin::tracker::{InstanceKey, PluginState, TrackerEvent};
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::Receiver;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tickworks_plugin_api::{Config, Element, ModelRef, WorldRef};
@@ -96,7 +96,7 @@ impl Manager {
         elf::check(path)?;
         self.tracker.set(key, PluginState::Checked, Instant::now());
         self.tracker.set(key, PluginState::Loading, Instant::now());
-        let library = open_in_time(path, self.start_timeout)?;
+        let library = self.open_in_time(path)?;
         if let Some(other) = self.libraries.values().find(|other| other.id() == library.id()) {
             let text = format!(
                 "expected an id that no other plugin has, found \"{}\", the id of {}",
@@ -237,30 +237,40 @@ impl Manager {
             Err(reason) => self.fail_start(key, reason),
         }
     }
-}
 
-/// Loads a checked file. Its constructors run in that, and may hang: it gets a thread of its own, and as long as a start.
-fn open_in_time(path: &Path, timeout: Duration) -> Result<Library, LoadError> {
-    let (sender, receiver) = bounded(1);
-    let file = path.to_path_buf();
-    let opening = thread::Builder::new().name("plugin-load".into()).spawn(move || {
-        // Nobody waits any more for one that comes too late.
-        let _ = sender.send(Library::open(&file, &file));
-    });
-    if let Err(error) = opening {
-        return Err(LoadError::of(LoadErrorKind::Open, path, format_args!("no thread to load it on: {error}")));
-    }
-    match receiver.recv_timeout(timeout) {
-        Ok(opened) => opened,
-        Err(RecvTimeoutError::Timeout) => {
-            let text = format!(
-                "loading it has not come to an end after {:.1} s, expected less (--plugin-start-timeout): one of its constructors hangs",
-                timeout.as_secs_f64()
-            );
-            Err(LoadError::of(LoadErrorKind::Open, path, text))
+    /// Loads a checked file. Its constructors run in that, and may hang: it gets a thread of its own, and as long as a start.
+    /// One that hangs holds the system's loader for good: see [`Manager::hung_in_load`].
+    fn open_in_time(&mut self, path: &Path) -> Result<Library, LoadError> {
+        if let Some(stuck) = &self.stuck_in_load {
+            let text = format!("it cannot be loaded: the system's loader has not come back from {}", stuck.display());
+            return Err(LoadError::of(LoadErrorKind::Open, path, text));
         }
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(LoadError::of(LoadErrorKind::Open, path, "loading it panicked, expected a table or a refusal"))
+        let timeout = self.start_timeout;
+        // No channel: waiting on one sets up a thread-local, for which the system's loader is asked.
+        let opened = Arc::new((Mutex::new(None), Condvar::new()));
+        let (opening, file) = (Arc::clone(&opened), path.to_path_buf());
+        let thread = thread::Builder::new().name("plugin-load".into()).spawn(move || {
+            let result = catch_unwind(|| Library::open(&file, &file));
+            *opening.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            opening.1.notify_one();
+        });
+        let refuse = |text: String| Err(LoadError::of(LoadErrorKind::Open, path, text));
+        if let Err(error) = thread {
+            return refuse(format!("no thread to load it on: {error}"));
+        }
+        let result = opened.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = opened.1.wait_timeout_while(result, timeout, |result| result.is_none());
+        match waited.unwrap_or_else(PoisonError::into_inner).0.take() {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => refuse("loading it panicked, expected a table or a refusal".into()),
+            None => {
+                self.stuck_in_load = Some(path.to_path_buf());
+                refuse(format!(
+                    "loading it has not come to an end after {:.1} s, expected less (--plugin-start-timeout): one of its \
+                     constructors hangs",
+                    timeout.as_secs_f64()
+                ))
+            }
         }
     }
 }

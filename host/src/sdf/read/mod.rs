@@ -17,6 +17,7 @@ mod world;
 pub(super) use model::first_tag;
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -140,11 +141,17 @@ impl<'o> Reader<'o> {
         let fail =
             |code, message: String| Box::new(Diagnostic::error(code, message).at(Source::new(path, "").span(0..0)));
         let cannot = |error: std::io::Error| fail(Code::FileRead, format!("cannot read {}: {error}", path.display()));
-        let length = std::fs::metadata(path).map_err(cannot)?.len();
+        let file = std::fs::File::open(path).map_err(cannot)?;
+        let length = file.metadata().map_err(cannot)?.len();
         if length > limit {
             return Err(fail(Code::Limit, format!("{} has {length} bytes, the limit is {limit}", path.display())));
         }
-        let bytes = std::fs::read(path).map_err(cannot)?;
+        let mut bytes = Vec::new();
+        // A pipe or a device does not say how much there is, and may never end.
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(cannot)?;
+        if bytes.len() as u64 > limit {
+            return Err(fail(Code::Limit, format!("{} has more bytes than the limit, {limit}", path.display())));
+        }
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source::new(path, text)),
             Err(error) => {

@@ -1,0 +1,130 @@
+//! `tickworks check`: what is wrong with a file, where, and what would be right.
+
+use serde_json::{Value, json};
+use tickworks_tests::{Exit, Process, Scratch, tickworks, world};
+
+fn check(args: &[&str]) -> Exit {
+    tickworks(["check"].iter().chain(args))
+}
+
+#[test]
+fn the_worlds_that_ship_are_all_right() {
+    for name in ["empty.sdf", "arena.sdf", "race.sdf", "ground.sdf"] {
+        let path = world(name);
+        let exit = check(&["--strict", path.to_str().unwrap()]);
+        assert_eq!((exit.code, exit.stderr.as_str()), (Some(0), ""), "{exit:?}");
+        let start = format!("{}: all right (world '", path.display());
+        assert!(exit.stdout.starts_with(&start) && exit.stdout.lines().count() == 1, "{exit:?}");
+    }
+}
+
+const BAD: &str = "<?xml version=\"1.0\"?>
+<sdf version=\"1.11\">
+  <world name=\"bad\">
+    <gravity>0 0</gravity>
+    <model name=\"a\">
+      <pose>0 0 1 0 0</pose>
+      <link name=\"l\">
+        <colision name=\"c\"/>
+        <inertial><mass>heavy</mass></inertial>
+      </link>
+    </model>
+    <model name=\"a\"><link name=\"l\"/></model>
+  </world>
+</sdf>
+";
+
+#[test]
+fn all_that_is_wrong_is_said_at_once_with_its_places() {
+    let scratch = Scratch::new();
+    let path = scratch.write("bad.sdf", BAD);
+    let path = path.to_str().unwrap();
+    let exit = check(&[path]);
+    assert_eq!((exit.code, exit.stderr.as_str()), (Some(1), ""), "{exit:?}");
+    for place in ["4:14", "6:13", "9:25", "12:5"] {
+        assert!(exit.stdout.contains(&format!("  --> {path}:{place}\n")), "{place}: {}", exit.stdout);
+    }
+    // The line itself, and a mark below what is meant.
+    assert!(exit.stdout.contains("  4 |     <gravity>0 0</gravity>\n    |              ^^^\n"), "{}", exit.stdout);
+    // A warning beside the errors, with what was probably meant.
+    assert!(exit.stdout.contains(&format!("  --> {path}:8:9\n")) && exit.stdout.contains("collision"), "{exit:?}");
+    let last = exit.stdout.lines().last().unwrap();
+    assert_eq!(last, format!("{path}: 4 errors, 1 warning (world 'bad', 2 models)"));
+}
+
+#[test]
+fn the_same_as_json() {
+    let scratch = Scratch::new();
+    let path = scratch.write("bad.sdf", BAD);
+    let exit = check(&["--json", path.to_str().unwrap()]);
+    assert_eq!(exit.code, Some(1));
+    let document: Value = serde_json::from_str(&exit.stdout).unwrap();
+    let errors = document["errors"].as_array().unwrap();
+    assert_eq!((errors.len(), document["warnings"].as_array().unwrap().len()), (4, 1), "{document}");
+    assert_eq!(document["built"], json!(false));
+    for error in errors {
+        assert!(error["message"].is_string() && error["code"].is_string(), "{error}");
+        assert_eq!(error["file"], path.to_str().unwrap(), "{error}");
+        assert!(error["line"].as_u64() > Some(1) && error["column"].as_u64() > Some(1), "{error}");
+    }
+    let good = world("arena.sdf");
+    let exit = check(&["--json", good.to_str().unwrap()]);
+    let document: Value = serde_json::from_str(&exit.stdout).unwrap();
+    assert_eq!((exit.code, &document["errors"], &document["built"]), (Some(0), &json!([]), &json!(true)));
+}
+
+#[test]
+fn a_warning_is_an_error_when_it_is_asked_to_be() {
+    let scratch = Scratch::new();
+    let path = scratch.world("<model name='m'><link name='l'><colour>red</colour></link></model>");
+    let path = path.to_str().unwrap();
+    let exit = check(&[path]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    assert!(exit.stdout.contains(": 1 warning (world 'scratch', 3 models)"), "{exit:?}");
+    assert_eq!(check(&["--strict", path]).code, Some(1));
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_next_one() {
+    let scratch = Scratch::new();
+    let bad = scratch.write("bad.sdf", "<sdf version='1.11'><world>");
+    let good = world("empty.sdf");
+    let missing = scratch.path().join("missing.sdf");
+    let files = [&bad, &missing, &good].map(|path| path.to_str().unwrap());
+    let exit = check(&files);
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    assert!(exit.stdout.contains(&format!("cannot read {}: No such file", missing.display())), "{exit:?}");
+    assert!(exit.stdout.contains(&format!("{}: all right", good.display())), "{exit:?}");
+    for file in &files[..2] {
+        assert!(exit.stdout.lines().any(|line| line.starts_with(&format!("{file}: 1 error"))), "{exit:?}");
+    }
+}
+
+/// What only shows when a world is built from a file is found as well.
+#[test]
+fn a_robot_without_its_wheels_is_an_error() {
+    let scratch = Scratch::new();
+    let path = scratch.world(
+        "<model name='cart'><tw:robot type='DiffDrive' left_joint='left' right_joint='right'/><link name='l'/></model>",
+    );
+    let exit = check(&[path.to_str().unwrap()]);
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    assert!(exit.stdout.contains("left") && exit.stdout.contains("scratch.sdf:"), "{exit:?}");
+}
+
+/// `tickworks check … | head -1`
+#[test]
+fn a_reader_that_goes_is_no_reason_to_complain() {
+    let scratch = Scratch::new();
+    let path = scratch.write("bad.sdf", BAD);
+    for args in [&["check", path.to_str().unwrap()][..], &["plugin", "list"], &["plugin", "info", "race", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let exit = Process::start_with(args, |command| {
+            command.stdout(writer);
+        })
+        .wait();
+        assert_eq!(exit.stderr, "", "{args:?}");
+        assert_eq!(exit.signal, None, "{args:?}");
+    }
+}

@@ -1,0 +1,287 @@
+//! Connections: whose robots they are, how they end, how fast they read, who may come in.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tickworks_tests::{Client, Host, PATIENCE, Scene};
+
+fn info(client: &mut Client) -> Value {
+    client.ok(json!({"cmd": "sim_get_info"}))
+}
+
+/// Asks until it is so, because nothing announces it.
+fn until(client: &mut Client, what: &str, is: impl Fn(&Value) -> bool) {
+    let start = Instant::now();
+    while !is(&info(client)) {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+    }
+}
+
+fn still() -> Value {
+    json!([0, 0, 0, 0, 0, 0])
+}
+
+#[test]
+fn connect_gives_the_first_free_robot_or_the_one_that_is_asked_for() {
+    let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
+    let (mut a, mut b, mut c, mut d) = (host.json(), host.msgpack(), host.json(), host.msgpack());
+    assert_eq!(a.ok(json!({"cmd": "connect"}))["id"], 0);
+    assert_eq!(b.ok(json!({"cmd": "connect", "robot_id": 2}))["id"], 2);
+    assert_eq!(c.ok(json!({"cmd": "connect"}))["id"], 1);
+    let error = d.error(json!({"cmd": "connect"}));
+    assert!(error.contains("no robot is free") && error.contains("all 3"), "{error}");
+    let error = d.error(json!({"cmd": "connect", "robot_id": 1}));
+    assert!(error.contains("robot 1 belongs to another connection"), "{error}");
+    let error = d.error(json!({"cmd": "connect", "robot_id": 3}));
+    assert!(error.contains("there is no robot 3") && error.contains("0 to 2"), "{error}");
+
+    // Again is the same; another one lets go of the first.
+    assert_eq!(a.ok(json!({"cmd": "connect"}))["id"], 0);
+    assert_eq!(a.ok(json!({"cmd": "connect", "robot_id": 0}))["id"], 0);
+    drop(c);
+    until(&mut d, "the robot of a connection that has ended is free", |info| info["robots"][1]["claimed"] == false);
+    assert_eq!(a.ok(json!({"cmd": "connect", "robot_id": 1}))["id"], 1);
+    let robots = info(&mut d)["robots"].take();
+    let claimed: Vec<_> = robots.as_array().unwrap().iter().map(|robot| robot["claimed"] == true).collect();
+    assert_eq!(claimed, [false, true, true]);
+    assert_eq!(d.ok(json!({"cmd": "connect"}))["id"], 0);
+}
+
+#[test]
+fn a_world_without_robots_has_none_to_connect_to() {
+    let host = Host::start("empty.sdf", &["manual_move"], &["--paused"]);
+    for (_, mut client) in host.both() {
+        let error = client.error(json!({"cmd": "connect"}));
+        assert!(error.contains("no robots"), "{error}");
+        assert!(client.error(json!({"cmd": "robot_get_state", "robot_id": 0})).contains("there is no robot 0"));
+    }
+}
+
+#[test]
+fn i3_ids_are_names_of_robots_and_no_places_in_a_list() {
+    let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
+    let mut watcher = host.json();
+    let names = |client: &mut Client| [0, 1, 2].map(|id| client.robot(id)["name"].as_str().unwrap().to_owned());
+    let expected = ["uav0", "uav1", "uav2"];
+    assert_eq!(names(&mut watcher), expected);
+
+    // Claims come and go; the ids that are left do not move up.
+    let (mut a, mut b, mut c) = (host.json(), host.json(), host.msgpack());
+    assert_eq!(a.ok(json!({"cmd": "connect"}))["id"], 0);
+    assert_eq!(b.ok(json!({"cmd": "connect"}))["id"], 1);
+    assert_eq!(c.ok(json!({"cmd": "connect"}))["id"], 2);
+    drop(a);
+    until(&mut watcher, "robot 0 is free", |info| info["robots"][0]["claimed"] == false);
+    assert_eq!(names(&mut watcher), expected);
+    let reply = b.tick_with(&[json!({"cmd": "move", "control_input": [0.05, 0, 0, 0, 0, 0]})]);
+    assert_eq!(reply[0]["new_state"]["id"], 1);
+    assert_eq!(reply[0]["new_state"]["name"], "uav1");
+
+    // Nor do they after a reset or another state.
+    let state = watcher.ok(json!({"cmd": "sim_get_state"}));
+    watcher.ok(json!({"cmd": "sim_reset"}));
+    assert_eq!(names(&mut watcher), expected);
+    watcher.ok(json!({"cmd": "sim_load_state", "state": state}));
+    assert_eq!(names(&mut watcher), expected);
+    let reply = c.tick_with(&[json!({"cmd": "move", "control_input": still()})]);
+    assert_eq!(reply[0]["new_state"]["name"], "uav2", "the claim has survived both");
+    let error = b.error(json!({"cmd": "move", "robot_id": 2, "control_input": still()}));
+    assert!(error.contains("robot 2 belongs to another connection"), "{error}");
+}
+
+#[test]
+fn i1_a_client_may_vanish_at_each_byte_of_a_frame() {
+    let host = Host::start("arena.sdf", &["manual_move"], &["--fast"]);
+    let mut watcher = host.json();
+    for connect in [Host::json, Host::msgpack] {
+        let requests = [
+            json!({"cmd": "connect", "robot_id": 1}),
+            json!({"cmd": "move", "robot_id": 1, "control_input": still()}),
+            json!({"cmd": "sim_step", "ticks": 1000}),
+        ];
+        let bytes: Vec<u8> = requests.iter().flat_map(|request| connect(&host).encode(request)).collect();
+        for end in 0..=bytes.len() {
+            let mut client = connect(&host);
+            if end > 0 {
+                client.send_bytes(&bytes[..end]);
+            }
+            drop(client);
+            // Another one is served meanwhile.
+            assert_eq!(watcher.robot(2)["name"], "uav2");
+        }
+        until(&mut watcher, "all have gone and let go of the robot", |info| {
+            info["connections"] == 1 && info["robots"][1]["claimed"] == false
+        });
+    }
+    let (mut json, mut msgpack) = (host.json(), host.msgpack());
+    assert_eq!(json.ok(json!({"cmd": "connect", "robot_id": 1}))["id"], 1);
+    assert_eq!(msgpack.ok(json!({"cmd": "connect", "robot_id": 0}))["id"], 0);
+    for client in [&mut json, &mut msgpack] {
+        let reply = client.ok(json!({"cmd": "move", "control_input": still()}));
+        assert_eq!(reply["status"], "move_applied");
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_with_its_requests_unanswered_costs_nobody_anything() {
+    let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
+    let mut watcher = host.json();
+    for connect in [Host::json, Host::msgpack] {
+        let mut client = connect(&host);
+        client.ok(json!({"cmd": "connect", "robot_id": 0}));
+        // Replies that it does not read, so that its end is no polite one, on which the rest would still be sent.
+        let mut requests = vec![json!({"cmd": "help"}); 20];
+        requests.push(json!({"cmd": "sim_step", "ticks": 1_000_000_000}));
+        requests.push(json!({"cmd": "robot_get_state"}));
+        requests.iter().for_each(|request| client.send(request));
+        client.reply();
+        until(&mut watcher, "the steps have begun", |info| info["tick"].as_u64() > Some(3));
+        drop(client);
+        until(&mut watcher, "its robot is free", |info| info["robots"][0]["claimed"] == false);
+        let stood = info(&mut watcher)["tick"].clone();
+        assert_eq!(info(&mut watcher)["tick"], stood, "its steps are nobody's");
+        assert_eq!(watcher.step(1)["tick"], stood.as_u64().unwrap() + 1);
+        watcher.ok(json!({"cmd": "sim_reset"}));
+    }
+}
+
+#[test]
+fn a_client_that_ends_its_side_still_gets_its_replies() {
+    let host = Host::start("arena.sdf", &["manual_move"], &["--paused"]);
+    for (framing, mut client) in host.both() {
+        client.send(&json!({"cmd": "connect"}));
+        client.send(&json!({"cmd": "sim_step", "ticks": 5}));
+        client.send(&json!({"cmd": "robot_get_state"}));
+        client.end();
+        assert_eq!(client.reply()["status"], "connected", "{framing}");
+        assert_eq!(client.reply()["status"], "stepped");
+        assert_eq!(client.reply()["robot"]["id"], 0);
+        assert!(client.rest().is_empty());
+    }
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_slows_nobody_and_learns_what_it_missed() {
+    // Every tick publishes an event and draws.
+    let scene = Scene::new()
+        .uav("uav0", [0.0, 0.0, 1.0])
+        .stress("stress", &format!("<trouble slot='on_tick' does='publish' text='{}'/>", "x".repeat(2000)));
+    let host = Host::start(scene.file(), &["manual_move"], &["--paused", "--fast"]);
+    // 40 MB: more than the host keeps for a slow reader and than sockets hold.
+    const TICKS: u64 = 20_000;
+    let mut stalled: Vec<Client> = host.both().into_iter().map(|(_, client)| client).collect();
+    for client in &mut stalled {
+        client.ok(json!({"cmd": "sim_subscribe", "topics": ["stress", "overlays"]}));
+    }
+    let mut driver = host.json();
+    assert_eq!(driver.step(TICKS)["tick"], TICKS);
+    assert_eq!(driver.robot(0)["name"], "uav0");
+    let mut ticks = TICKS;
+    for client in &mut stalled {
+        let (mut events, mut missed, mut drawn) = (0, 0, 0);
+        // What was missed at the end is told by the next event: one more tick, until all are accounted for.
+        for _ in 0..10 {
+            driver.step(1);
+            ticks += 1;
+            while drawn < ticks {
+                let push = client.push();
+                if push["topic"] == "stress" {
+                    events += 1;
+                    missed += push["missed"].as_u64().unwrap_or(0);
+                } else {
+                    let tick = push["tick"].as_u64().unwrap();
+                    assert!(tick > drawn, "a later one replaces an earlier one, never the other way round");
+                    drawn = tick;
+                }
+            }
+            if events + missed == ticks {
+                break;
+            }
+        }
+        assert_eq!(events + missed, ticks, "{events} events and {missed} missed");
+        assert!(missed > 0, "so many do not fit in between");
+        client.ok(json!({"cmd": "sim_get_info"}));
+    }
+}
+
+#[test]
+fn a_read_does_not_wait_for_a_tick_and_a_move_does() {
+    let scene = Scene::new().uav("uav0", [0.0, 0.0, 1.0]);
+    // Two seconds a tick: a hundred reads that each waited for one would be over the patience of this test.
+    let host = Host::start(scene.file(), &["manual_move", "trajectory_mission", "race"], &["--rate", "0.5"]);
+    for (framing, mut client) in host.both() {
+        client.ok(json!({"cmd": "connect"}));
+        for _ in 0..25 {
+            client.robot(0);
+            info(&mut client);
+            client.ok(json!({"cmd": "mission_get_state"}));
+            client.ok(json!({"cmd": "race_get_state"}));
+        }
+        let before = client.robot(0)["tick"].as_u64().unwrap();
+        let reply = client.ok(json!({"cmd": "move", "control_input": [0, 0, 0.1, 0, 0, 0]}));
+        assert_eq!(reply["status"], "move_applied", "{framing}");
+        assert!(reply["new_state"]["tick"].as_u64().unwrap() > before, "{framing}: {reply}");
+
+        // Behind a move a read waits for it; on another connection it does not.
+        client.send(&json!({"cmd": "move", "control_input": [0, 0, 0.1, 0, 0, 0]}));
+        client.send(&json!({"cmd": "robot_get_state"}));
+        host.json().robot(0);
+        let moved = client.reply()["new_state"].take();
+        assert_eq!(client.reply()["robot"]["tick"], moved["tick"], "{framing}");
+    }
+}
+
+#[test]
+fn a_connection_is_let_in_by_the_token_alone() {
+    let scene = Scene::new().uav("uav0", [0.0, 0.0, 1.0]);
+    let file = scene.dir().join("token");
+    std::fs::write(&file, "sesame\n").unwrap();
+    let file = file.to_str().unwrap();
+    let host = Host::start(scene.file(), &["manual_move"], &["--paused", "--token-file", file]);
+    for (_, mut client) in host.both() {
+        assert_eq!(client.ok(json!({"cmd": "auth", "token": "sesame"}))["status"], "authenticated");
+        assert_eq!(client.ok(json!({"cmd": "connect"}))["id"], 0);
+    }
+    for wrong in [
+        json!({"cmd": "auth", "token": "Sesame"}),
+        json!({"cmd": "auth", "token": 7}),
+        json!({"cmd": "auth"}),
+        json!({"cmd": "sim_get_info"}),
+        json!({"cmd": "sim_reset"}),
+    ] {
+        for (framing, mut client) in host.both() {
+            let replies = client.error(wrong.clone());
+            assert!(!replies.contains("sesame"), "{framing}: {replies}");
+            assert!(client.rest().is_empty(), "{framing}: {wrong}: it is closed after one reply");
+        }
+    }
+    assert!(!host.process().stderr().contains("sesame"));
+}
+
+#[test]
+fn limits_are_what_the_options_say() {
+    let host = Host::start(
+        "arena.sdf",
+        &["manual_move"],
+        &["--paused", "--max-connections", "2", "--max-outstanding-requests", "3", "--max-frame", "300"],
+    );
+    let [(_, mut a), (_, mut b)] = host.both();
+    for client in [&mut a, &mut b] {
+        // Three at a time are taken, and all are answered.
+        let requests: Vec<Value> =
+            (0..100).map(|n| json!({"cmd": "robot_get_state", "robot_id": 0, "id": n})).collect();
+        let replies = client.pipeline(&requests);
+        assert!(replies.iter().enumerate().all(|(n, reply)| reply["id"] == n && reply["robot"]["id"] == 0));
+    }
+    let mut third = host.json();
+    let error = third.error(json!({"cmd": "sim_get_info"}));
+    assert!(error.contains("2 connections"), "{error}");
+    assert!(third.rest().is_empty());
+    let error = a.error(json!({"cmd": "sim_get_info", "x": "y".repeat(300)}));
+    assert!(error.contains("300 bytes"), "{error}");
+    assert!(a.rest().is_empty());
+    let start = Instant::now();
+    while host.json().request(json!({"cmd": "sim_get_info"})).get("error").is_some() {
+        assert!(start.elapsed() < PATIENCE, "the place of the one that was closed is free again");
+    }
+}
