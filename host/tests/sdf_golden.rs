@@ -84,7 +84,11 @@ fn good_files_are_read_like_this() {
         // They are in the other file.
         document.as_object_mut().unwrap().retain(|key, _| key != "warnings" && key != "errors");
         round(&mut document);
-        hold(&case, "json", &(serde_json::to_string_pretty(&document).unwrap() + "\n"), &mut wrong);
+        // The order of the fields does not matter.
+        let expected = fs::read_to_string(case.with_extension("json")).unwrap_or_default();
+        if serde_json::from_str::<serde_json::Value>(&expected).ok().as_ref() != Some(&document) {
+            hold(&case, "json", &(serde_json::to_string_pretty(&document).unwrap() + "\n"), &mut wrong);
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Reader;
-use crate::sdf::diagnostic::{Code, Diagnostic};
+use crate::sdf::diagnostic::{Code, Diagnostic, Severity};
 use crate::sdf::source::Span;
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{Element, Frame, Joint, Model};
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
         if self.version < (1, 7) {
             let taken = model.links.iter().map(|l| l.name.clone()).chain(model.models.iter().map(|m| m.name.clone()));
-            rename_collisions(&taken.collect(), &mut model.joints, &mut model.frames);
+            rename_collisions(taken.collect(), &mut model.joints, &mut model.frames);
         }
         self.own_elements(node, Some(&mut model));
         self.unique_in_model(node, &model);
@@ -84,8 +84,8 @@ impl Reader<'_> {
         self.unique_in_scope(node, names);
     }
 
-    /// Two parts of one kind and name are an error. Parts of different kinds are not, for older files name a joint
-    /// or frame like a link.
+    /// Two parts of one name are an error. Before 1.7 parts of different kinds could share one: what has not got
+    /// another name by now is told apart by its kind.
     pub(super) fn unique_in_scope<'a>(
         &mut self,
         scope: Node<'_>,
@@ -99,7 +99,10 @@ impl Reader<'_> {
                 self.duplicate_at(scope, what, name, span);
             } else if first != what {
                 let message = format!("the {what} \"{name}\" in {} has the name of a {first}", describe(scope));
-                let diagnostic = Diagnostic::warning(Code::DuplicateName, message).at(first_tag(&span));
+                let mut diagnostic = Diagnostic::error(Code::DuplicateName, message).at(first_tag(&span));
+                if self.version < (1, 7) {
+                    diagnostic.severity = Severity::Warning;
+                }
                 let path = format!("{}/{what}[@name=\"{name}\"]", scope.path());
                 self.report(
                     diagnostic.path(path).help(format!("\"{name}\" means the {first} here; rename one of them")),
@@ -132,10 +135,8 @@ impl Reader<'_> {
 
 /// Before 1.7 a joint or frame could have the name of a link or model. It gets a name of its own, as later readers
 /// do it. Two parts of one kind and name stay what they are: an error.
-pub(super) fn rename_collisions(taken: &HashSet<String>, joints: &mut [Joint], frames: &mut [Frame]) {
-    let joints = joints.iter_mut().map(|j| (&mut j.name, "_joint"));
-    let frames = frames.iter_mut().map(|f| (&mut f.name, "_frame"));
-    for (name, suffix) in joints.chain(frames) {
+pub(super) fn rename_collisions(mut taken: HashSet<String>, joints: &mut [Joint], frames: &mut [Frame]) {
+    let rename = |name: &mut String, suffix: &str, taken: &HashSet<String>| {
         if taken.contains(name.as_str()) {
             let mut free = format!("{name}{suffix}");
             while taken.contains(&free) {
@@ -143,7 +144,10 @@ pub(super) fn rename_collisions(taken: &HashSet<String>, joints: &mut [Joint], f
             }
             *name = free;
         }
-    }
+    };
+    joints.iter_mut().for_each(|joint| rename(&mut joint.name, "_joint", &taken));
+    taken.extend(joints.iter().map(|joint| joint.name.clone()));
+    frames.iter_mut().for_each(|frame| rename(&mut frame.name, "_frame", &taken));
 }
 
 fn describe(node: Node<'_>) -> String {

@@ -60,7 +60,7 @@ const OLDER_NAMES: [(&str, &str); 9] = [
 ];
 
 /// Types that are beyond the table above and met in the field.
-const FURTHER_TYPES: [&str; 3] = ["wireless_receiver", "wireless_transmitter", "dvl"];
+const FURTHER_TYPES: [&str; 3] = ["wireless_receiver", "wireless_transmitter", "none"];
 
 impl Reader<'_> {
     pub(super) fn sensor(&mut self, node: Node<'_>) -> Sensor {
@@ -68,9 +68,12 @@ impl Reader<'_> {
         let kind = OLDER_NAMES.iter().find(|(old, _)| *old == kind).map_or(kind, |(_, new)| new).to_owned();
         if !kind.is_empty() && !TYPES.contains(&kind.as_str()) && !FURTHER_TYPES.contains(&kind.as_str()) {
             let message = format!("\"{kind}\" is no type of sensor");
-            let near = nearest(&kind, TYPES).map(|near| format!("did you mean {near}?"));
-            let diagnostic = Diagnostic::warning(Code::AttributeInvalid, message).at(node.tag()).path(node.path());
-            self.report(diagnostic.help_if(near));
+            let help = match nearest(&kind, TYPES) {
+                Some(near) => format!("did you mean {near}?"),
+                None => "a sensor of your own has type=\"custom\"".to_owned(),
+            };
+            let diagnostic = Diagnostic::error(Code::AttributeInvalid, message).at(node.tag()).path(node.path());
+            self.report(diagnostic.help(help));
         }
         Sensor {
             name: self.name(node),

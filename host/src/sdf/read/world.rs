@@ -32,7 +32,7 @@ impl Reader<'_> {
         }
         if self.version < (1, 7) {
             let taken = world.models.iter().map(|m| m.name.clone()).collect();
-            super::model::rename_collisions(&taken, &mut world.joints, &mut world.frames);
+            super::model::rename_collisions(taken, &mut world.joints, &mut world.frames);
         }
         self.physics_profiles(node, &mut world);
         self.unique_names(node, &world);
