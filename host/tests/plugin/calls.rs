@@ -273,7 +273,7 @@ fn wakes_and_pushes_reach_the_sim_thread() {
     let published = manager.take_published();
     assert_eq!(published.len(), 1);
     assert_eq!((published[0].instance.as_str(), published[0].topic.as_str()), ("loud", "stress"));
-    assert_eq!(published[0].json, br#"{"slot":"on_message"}"#);
+    assert_eq!(published[0].json, br#"{"slot":"on_message","text":""}"#);
     let answers = ask_all(&mut manager, "stress_calls", "{}");
     assert_eq!(fields_of(&answers[1].response)["on_wake"], 1);
     assert_eq!(fields_of(&answers[0].response).get("on_wake"), None);
