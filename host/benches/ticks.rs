@@ -1,7 +1,8 @@
 //! A whole tick of the host, with the plugins that ship, beside the same steps of bare rapier; and a message through a
 //! plugin and back, without the socket.
 //!
-//! Each pair is measured in turns, so that what else the machine does falls on both. `cargo bench --bench ticks`.
+//! Robots stand still here; the bench `worlds` has them move. Each pair is measured in turns, so that what else the
+//! machine does falls on both. `cargo bench --bench ticks`.
 
 #![allow(
     clippy::unwrap_used,
@@ -88,6 +89,9 @@ fn pairs() -> Vec<Pair> {
     pairs
 }
 
+/// Many short ones, so that both sides get a quiet moment of the machine.
+const BATCHES: u32 = 60;
+
 /// Least time of a batch of ticks, host and rapier in turns.
 fn measure(simulation: &mut Simulation, raw: &mut raw::Raw, subticks: u32, batches: u32, ticks: u32) -> (f64, f64) {
     let (mut host, mut bare) = (f64::MAX, f64::MAX);
@@ -118,8 +122,8 @@ fn ticks(_: &mut Criterion) {
         std::fs::write(&file, &pair.text).unwrap();
         let (_net, mut simulation) = simulation(&file);
         let once = measure(&mut simulation, &mut pair.raw, pair.subticks, 1, 2);
-        let count = (1e5 / (once.0 + once.1)).clamp(2.0, 5000.0) as u32;
-        let (host, raw) = measure(&mut simulation, &mut pair.raw, pair.subticks, 8, count);
+        let count = (2e4 / (once.0 + once.1)).clamp(1.0, 2000.0) as u32;
+        let (host, raw) = measure(&mut simulation, &mut pair.raw, pair.subticks, BATCHES, count);
         println!(
             "{:<18} {host:>9.1} us {raw:>9.1} us {:>9.3} {:>6.1} us {:>5.1} %",
             pair.name,

@@ -149,8 +149,8 @@ fn worlds(criterion: &mut Criterion) {
             continue;
         }
         let once = measure(&mut pair, 1, 1).0.max(Duration::from_micros(1));
-        let ticks = (Duration::from_millis(100).as_nanos() / once.as_nanos()).clamp(1, 2000) as u32;
-        let (host, raw) = measure(&mut pair, 8, ticks);
+        let ticks = (Duration::from_millis(20).as_nanos() / once.as_nanos()).clamp(1, 2000) as u32;
+        let (host, raw) = measure(&mut pair, 40, ticks);
         match raw {
             Some(raw) => println!(
                 "{:<26} {:>9.1} us {:>9.1} us {:>9.3} {:>7.1} us",
