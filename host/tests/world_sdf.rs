@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use glamx::DVec3;
 use tickworks::sdf::{self, LoadOptions, Source};
-use tickworks::world::{BuildOptions, RobotKind, World};
+use tickworks::world::{BuildOptions, RayQuery, RobotKind, World};
 use tickworks_motion::Axes;
-use tickworks_plugin_api::abi::kind;
+use tickworks_plugin_api::abi::{self, kind};
 
 fn document(body: &str) -> sdf::World {
     let text = format!(
@@ -160,4 +160,37 @@ fn mass_and_inertia_are_those_of_the_document() {
     world.physics_tick();
     let found = world.bodies().velocities[0];
     assert!((found[1] - 2.0).abs() < 1e-4 && (found[5] - 0.5).abs() < 1e-4, "{found:?}");
+}
+
+/// What is below a point, m: the height of the first thing that a ray from 50 m up meets.
+fn height(world: &World, x: f64, y: f64) -> f64 {
+    let query =
+        RayQuery { origin: [x, y, 50.0], direction: [0.0, 0.0, -1.0], max_distance: 100.0, ignore: abi::NO_ENTITY };
+    world.ray_cast(&query).unwrap().map_or(f64::NEG_INFINITY, |hit| hit.point[2])
+}
+
+#[test]
+fn terrain_and_walls_from_images_can_be_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    // The left column of pixels is black, the right one white; the top row is the one of greatest y.
+    let grey = image::GrayImage::from_fn(3, 3, |x, _| image::Luma([[0, 128, 255][x as usize]]));
+    grey.save(dir.path().join("slope.png")).unwrap();
+    let text = "<sdf version=\"1.11\"><world name=\"w\">\
+        <model name=\"slope\"><static>true</static><link name=\"l\"><collision name=\"c\"><geometry><heightmap>\
+        <uri>slope.png</uri><size>8 8 4</size><pos>0 0 1</pos></heightmap></geometry></collision></link></model>\
+        <model name=\"walls\"><static>true</static><pose>100 0 0 0 0 0</pose><link name=\"l\"><collision name=\"c\"><geometry>\
+        <image><uri>slope.png</uri><scale>1</scale><threshold>100</threshold><height>3</height><granularity>1</granularity>\
+        </image></geometry></collision></link></model></world></sdf>";
+    let file = dir.path().join("w.sdf");
+    std::fs::write(&file, text).unwrap();
+    let loaded = sdf::load(&file, &LoadOptions::default());
+    assert!(!loaded.has_errors(), "{:?}", loaded.diagnostics);
+    let (world, warnings) = World::build(&loaded.into_world().unwrap(), &BuildOptions::default()).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!((height(&world, -3.9, 0.0) - 1.05).abs() < 0.1, "{}", height(&world, -3.9, 0.0));
+    assert!((height(&world, 3.9, 0.0) - 4.95).abs() < 0.1, "{}", height(&world, 3.9, 0.0));
+    // One column of dark pixels, 1 m wide, is a wall; the rest is not there.
+    let walls: Vec<f64> = [-1.0, 0.0, 1.0].map(|x| height(&world, 100.0 + x, 0.0)).to_vec();
+    assert_eq!(walls.iter().filter(|h| h.is_finite()).count(), 1, "{walls:?}");
+    assert!(walls.iter().any(|h| (h - 3.0).abs() < 1e-3), "{walls:?}");
 }

@@ -128,3 +128,78 @@ fn a_reader_that_goes_is_no_reason_to_complain() {
         assert_eq!(exit.signal, None, "{args:?}");
     }
 }
+
+#[test]
+fn the_tree_of_frames_as_text_and_for_graphviz() {
+    let scratch = Scratch::new();
+    let path = scratch.write(
+        "frames.sdf",
+        "<sdf version=\"1.11\"><model name=\"m\"><link name=\"base\"/>\
+         <frame name=\"mount\" attached_to=\"base\"><pose>0 0 1 0 0 0</pose></frame>\
+         <link name=\"camera\"><pose relative_to=\"mount\">0 0 1 0 0 0</pose></link></model></sdf>",
+    );
+    let exit = check(&["--graph", path.to_str().unwrap()]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    let line = |name: &str| exit.stdout.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+    assert!(line("link camera").ends_with("[0 0 2 0 0 0]  relative to mount"), "{exit:?}");
+    assert!(line("frame mount").ends_with("[0 0 1 0 0 0]  on base"), "{exit:?}");
+    let exit = check(&["--graph=dot", path.to_str().unwrap()]);
+    assert!(exit.stdout.starts_with("digraph"), "{exit:?}");
+    assert!(exit.stdout.contains("mount") && exit.stdout.contains("->"), "{exit:?}");
+}
+
+#[test]
+fn a_uri_is_looked_up_in_places_that_are_shown() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path().join("models/crate")).unwrap();
+    scratch.write("models/crate/model.config", "<model><sdf version=\"1.7\">model.sdf</sdf></model>");
+    scratch
+        .write("models/crate/model.sdf", "<sdf version=\"1.7\"><model name=\"crate\"><link name=\"l\"/></model></sdf>");
+    let dir = scratch.path().join("models");
+    let dir = dir.to_str().unwrap();
+    let found = tickworks(["resolve", "model://crate", "--model-path", "/nowhere/at/all", "--model-path", dir]);
+    assert_eq!(found.code, Some(0), "{found:?}");
+    assert!(found.stdout.contains("not there /nowhere/at/all/crate\n"), "{found:?}");
+    assert!(found.stdout.ends_with(&format!("found     {dir}/crate\n")), "{found:?}");
+    let missing = tickworks(["resolve", "model://crates", "--model-path", dir]);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert!(missing.stdout.contains(&format!("not there {dir}/crates\n")), "{missing:?}");
+}
+
+#[test]
+fn a_file_is_written_flat_and_reads_as_the_same() {
+    let scratch = Scratch::new();
+    let (out, again) = (scratch.path().join("flat.sdf"), scratch.path().join("again.sdf"));
+    let (out, again) = (out.to_str().unwrap(), again.to_str().unwrap());
+    let ground = world("ground.sdf");
+    let exit = tickworks(["convert", ground.to_str().unwrap(), "-o", out]);
+    assert_eq!((exit.code, exit.stderr.as_str()), (Some(0), ""), "{exit:?}");
+    let exit = tickworks(["convert", out, "-o", again]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    let read = |path: &str| serde_json::from_str::<Value>(&check(&["--json", path]).stdout).unwrap();
+    let (original, flat, twice) = (read(ground.to_str().unwrap()), read(out), read(again));
+    for other in [&flat, &twice] {
+        assert!(near(&original["worlds"][0]["models"], &other["worlds"][0]["models"]));
+    }
+    let first = std::fs::read_to_string(out).unwrap();
+    assert!(first.contains("xmlns:tw=\"https://tickworks.dev/sdf\""), "the robots' elements have their namespace");
+    let exit = tickworks(["convert", ground.to_str().unwrap(), "-o", out]);
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    assert_eq!(exit.stderr, format!("tickworks: {out} exists already; --overwrite replaces it\n"));
+    let bad = scratch.write("bad.sdf", BAD);
+    let exit = tickworks(["convert", bad.to_str().unwrap()]);
+    assert_eq!((exit.code, exit.stdout.as_str()), (Some(1), ""), "{exit:?}");
+    assert!(exit.stderr.contains("bad.sdf:4:14: error"), "{exit:?}");
+}
+
+/// Whether two documents say the same, but for the last digits of numbers.
+fn near(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| near(a, b)))
+        }
+        _ => a == b,
+    }
+}

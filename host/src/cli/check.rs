@@ -18,12 +18,24 @@ pub struct Check {
     /// Print one JSON document for each file: errors, warnings, and what was read
     #[arg(long)]
     json: bool,
+    /// Print the tree of frames as well, as text or for Graphviz
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true, conflicts_with = "json")]
+    graph: Option<Graph>,
     /// Take warnings for errors
     #[arg(long)]
     strict: bool,
     /// A directory in which model://NAME is looked up, before TICKWORKS_MODEL_PATH and the other simulators' variables
     #[arg(long = "model-path", value_name = "DIR")]
     model_paths: Vec<PathBuf>,
+}
+
+/// How the tree of frames is printed.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Graph {
+    /// Indented lines.
+    Text,
+    /// A digraph for Graphviz.
+    Dot,
 }
 
 impl Check {
@@ -45,6 +57,11 @@ impl Check {
             } else {
                 for finding in loaded.diagnostics.iter().chain(&built) {
                     say(finding.render())?;
+                }
+                match self.graph {
+                    None => {}
+                    Some(Graph::Text) => drop(say(sdf::graph::text(&loaded.root).trim_end())?),
+                    Some(Graph::Dot) => drop(say(sdf::graph::dot(&loaded.root).trim_end())?),
                 }
                 say(format_args!("{}: {}", file.display(), summary(file, &loaded, errors, warnings)))?;
             }

@@ -8,9 +8,11 @@ use std::process::ExitCode;
 
 mod call;
 mod check;
+mod convert;
 mod logging;
 mod plugin;
 mod progress;
+mod resolve;
 mod run;
 mod signals;
 
@@ -28,6 +30,10 @@ enum Command {
     Run(run::Run),
     /// Read an SDF file and say exactly what is wrong with it
     Check(check::Check),
+    /// Look a URI up as a world would, and show each place that is tried
+    Resolve(resolve::Resolve),
+    /// Write a file as SDF 1.11: includes replaced by what they bring, poses resolved
+    Convert(convert::Convert),
     /// Look at plugins without running a world
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -45,6 +51,8 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Check(check) => check.execute(),
+        Command::Resolve(resolve) => resolve.execute(),
+        Command::Convert(convert) => convert.execute(),
         Command::Plugin(plugin) => plugin.execute(),
         Command::Call(call) => call.execute(),
     };

@@ -16,7 +16,7 @@ use super::stop::Stop;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
-use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::sdf::{self, Code, Diagnostic, LoadOptions, Loaded};
 use crate::world::{BuildOptions, World};
 
 /// Ticks a second where nothing says otherwise, Hz.
@@ -124,7 +124,14 @@ fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer)
     let loaded = sdf::load(file, &LoadOptions::from_environment(model_paths.to_vec()));
     loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
     match loaded.errors().count() {
-        0 => loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned())),
+        0 => {
+            let world = loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned()))?;
+            if let Some(state) = world.states.last() {
+                let text = "the saved state is not applied: everything starts where its model says";
+                observer.diagnostic(&Diagnostic::warning(Code::ElementUnread, text).at(state.span.clone()));
+            }
+            Ok(world)
+        }
         count => Err(SimError::World { file: file.to_owned(), count }),
     }
 }

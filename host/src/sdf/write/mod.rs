@@ -11,10 +11,13 @@ use glamx::{DPose3, DVec3};
 use self::out::Out;
 use super::typed::{Frame, Joint, JointAxis, Light, LightKind, LinkRef, Model, Physics, Root, World};
 
+/// The namespace of our own elements, such as `<tw:robot>`.
+const NAMESPACE: &str = "https://tickworks.dev/sdf";
+
 /// A file's contents as SDF 1.11.
 pub fn resolved(root: &Root) -> String {
     let mut out = Out::new();
-    out.open("sdf", &[("version", "1.11")]);
+    out.open("sdf", &[("version", "1.11"), ("xmlns:tw", NAMESPACE)]);
     for found in &root.worlds {
         world(&mut out, found);
     }

@@ -14,7 +14,7 @@ use tickworks_motion::Axes;
 
 mod shapes;
 
-use shapes::Shapes;
+use shapes::{Shapes, Taken};
 
 impl World {
     /// Builds a world from a document that has no errors. Physics takes no step; colliders and queries are in step when it
@@ -130,7 +130,7 @@ impl<'a> Reading<'a> {
                 self.warn(&collision.span, format!("collision {full} is without contact: it is left out"));
                 continue;
             }
-            let (shape, remark) = match self.shapes.shape(&collision.geometry, fixed) {
+            let Taken { shapes, remark } = match self.shapes.shapes(&collision.geometry, fixed) {
                 Ok(found) => found,
                 Err((code, message)) => {
                     self.errors.push(
@@ -150,16 +150,17 @@ impl<'a> Reading<'a> {
                     format!("collision {full}: friction is mu = {mu} along every direction, mu2 = {mu2} is not used"),
                 );
             }
-            collisions.push(CollisionSpec {
+            let surface = Surface {
+                friction: friction.mu,
+                restitution: collision.surface.restitution,
+                bitmask: collision.surface.collide_bitmask,
+            };
+            collisions.extend(shapes.into_iter().map(|(pose, shape)| CollisionSpec {
                 name: collision.name.clone(),
-                pose: collision.pose_in_link,
+                pose: collision.pose_in_link * pose,
                 shape,
-                surface: Surface {
-                    friction: friction.mu,
-                    restitution: collision.surface.restitution,
-                    bitmask: collision.surface.collide_bitmask,
-                },
-            });
+                surface,
+            }));
         }
         let inertial = &link.inertial;
         self.spec.links.push(LinkSpec {

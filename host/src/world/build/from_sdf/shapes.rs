@@ -4,15 +4,22 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use glamx::DVec3;
+use glamx::{DPose3, DVec3};
 
 use crate::physics::Shape;
-use crate::sdf::{Code, Geometry, MeshOptimization, MeshRef, mesh};
+use crate::sdf::{Code, Geometry, MeshOptimization, MeshRef, mesh, terrain};
 
 /// Points and triangles of a part of a mesh file.
 type Surface = (Arc<[DVec3]>, Arc<[[u32; 3]]>);
 /// A part of a mesh file, scaled: file, part, whether centred, bits of the scale.
 type Part = (PathBuf, Option<String>, bool, [u64; 3]);
+
+/// What physics takes of a geometry. Empty where its file was not found, which has been said.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub shapes: Vec<(DPose3, Shape)>,
+    pub remark: Option<String>,
+}
 
 /// What was read.
 #[derive(Default)]
@@ -22,12 +29,38 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shape of a geometry, for a body that moves or not; with a remark where it is not what the document means.
-    pub(super) fn shape(
-        &mut self,
-        geometry: &Geometry,
-        fixed: bool,
-    ) -> Result<(Shape, Option<String>), (Code, String)> {
+    /// The shapes of a geometry, each with its place in the collision's frame, for a body that moves or not; with a remark
+    /// where they are not what the document means.
+    pub(super) fn shapes(&mut self, geometry: &Geometry, fixed: bool) -> Result<Taken, (Code, String)> {
+        match geometry {
+            Geometry::Heightmap(map) => terrain::heightmap(map).map_or(Ok(Taken::default()), |field| {
+                let field = field.map_err(|error| (Code::MeshInvalid, error.to_string()))?;
+                let shape = Shape::HeightField {
+                    columns: field.columns,
+                    rows: field.rows,
+                    heights: field.heights.iter().map(|height| f64::from(*height)).collect(),
+                    size: [field.size.x, field.size.y],
+                };
+                let remark =
+                    (!fixed).then(|| "terrain of a body that moves touches only what is not terrain".to_owned());
+                Ok(Taken { shapes: vec![(DPose3::from_translation(field.position), shape)], remark })
+            }),
+            Geometry::Image(image) => terrain::walls(image).map_or(Ok(Taken::default()), |walls| {
+                let walls = walls.map_err(|error| (Code::MeshInvalid, error.to_string()))?;
+                let shapes = walls
+                    .into_iter()
+                    .map(|(center, size)| (DPose3::from_translation(center), Shape::Box { size }))
+                    .collect();
+                Ok(Taken { shapes, remark: None })
+            }),
+            _ => {
+                let (shape, remark) = self.shape(geometry, fixed)?;
+                Ok(Taken { shapes: vec![(DPose3::IDENTITY, shape)], remark })
+            }
+        }
+    }
+
+    fn shape(&mut self, geometry: &Geometry, fixed: bool) -> Result<(Shape, Option<String>), (Code, String)> {
         let exact = |shape| Ok((shape, None));
         match geometry {
             Geometry::Empty => exact(Shape::Empty),
@@ -46,9 +79,8 @@ impl Shapes {
                 let remark = (holes > 0).then(|| format!("the {holes} holes of its polyline are filled"));
                 Ok((Shape::Polyline { points: points.into(), height: line.height }, remark))
             }
-            Geometry::Heightmap(_) | Geometry::Image(_) => {
-                Ok((Shape::Empty, Some(format!("a {} is not built: nothing touches it", geometry.kind()))))
-            }
+            // Not of one shape: see `shapes`.
+            Geometry::Heightmap(_) | Geometry::Image(_) => exact(Shape::Empty),
         }
     }
 

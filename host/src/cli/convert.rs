@@ -1,0 +1,65 @@
+//! `tickworks convert`: a file, or what it includes, as one plain SDF file.
+
+use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{Done, FAILED, complain, say};
+use crate::sdf::{self, LoadOptions};
+
+/// Write a file (SDF of any version, URDF) as SDF 1.11: includes replaced by what they bring, poses resolved
+#[derive(Args, Debug)]
+pub struct Convert {
+    /// The file
+    file: PathBuf,
+    /// Where to write; stdout without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file where it exists
+    #[arg(long)]
+    overwrite: bool,
+    /// A directory in which model://NAME is looked up, before TICKWORKS_MODEL_PATH and the other simulators' variables
+    #[arg(long = "model-path", value_name = "DIR")]
+    model_paths: Vec<PathBuf>,
+}
+
+impl Convert {
+    /// Reads and writes; a file with errors is not converted.
+    pub fn execute(self) -> Done {
+        let loaded = sdf::load(&self.file, &LoadOptions::from_environment(self.model_paths.clone()));
+        for finding in &loaded.diagnostics {
+            complain(finding);
+        }
+        if loaded.has_errors() {
+            return Ok(ExitCode::from(FAILED));
+        }
+        let text = sdf::write::resolved(&loaded.root);
+        match &self.output {
+            None => say(text.trim_end()).map(|_| ExitCode::SUCCESS),
+            Some(output) => self.write(output, &text).map(|()| ExitCode::SUCCESS),
+        }
+    }
+
+    /// Whole or not at all: beside its place first, then moved there.
+    fn write(&self, output: &Path, text: &str) -> Result<(), String> {
+        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", output.display());
+        let dir = match output.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => dir,
+            _ => Path::new("."),
+        };
+        let mut file = tempfile::NamedTempFile::new_in(dir).map_err(cannot)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(cannot)?;
+        if self.overwrite {
+            file.persist(output).map_err(|error| cannot(error.error))?;
+        } else {
+            file.persist_noclobber(output).map_err(|error| match error.error.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    format!("{} exists already; --overwrite replaces it", output.display())
+                }
+                _ => cannot(error.error),
+            })?;
+        }
+        Ok(())
+    }
+}
