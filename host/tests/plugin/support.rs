@@ -1,7 +1,6 @@
 //! Shared objects to load, a world to look at, and managers that are ready.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tickworks::plugin::{
@@ -10,15 +9,9 @@ use tickworks::plugin::{
 };
 use tickworks_plugin_api::{Axes, Element, EntityId, Kind, Ray, RayHit, RobotType, WorldRef};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
-}
-
 /// A shared object from `tests/<source>`, compiled as strictly as the header promises to allow.
 pub fn compile(source: &str, defines: &[(&str, &str)]) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let source = root().join("tests").join(source);
-    let stem = source.file_stem().unwrap().to_str().unwrap();
     // A path of its own for each: the system's loader knows a path again and gives the first library for it.
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugin").join(format!(
         "{}-{}",
@@ -26,23 +19,7 @@ pub fn compile(source: &str, defines: &[(&str, &str)]) -> PathBuf {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     ));
     std::fs::create_dir_all(&dir).unwrap();
-    let output = dir.join(format!("lib{stem}.so"));
-    let (compiler, standard): (_, &[&str]) = match source.extension().and_then(|extension| extension.to_str()) {
-        Some("cpp") => ("c++", &["-std=c++17", "-fno-gnu-unique", "-fvisibility=hidden"]),
-        _ => ("cc", &["-std=c11"]),
-    };
-    let result = Command::new(compiler)
-        .args(standard)
-        .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fPIC", "-shared", "-I"])
-        .arg(root().join("plugin-api/include"))
-        .args(defines.iter().map(|(name, value)| format!("-D{name}={value}")))
-        .arg(&source)
-        .arg("-o")
-        .arg(&output)
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {compiler}: {error}"));
-    assert!(result.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&result.stderr));
-    output
+    tickworks_tests::compile(source, defines, &dir)
 }
 
 /// A shared object that cargo built for these tests, which lies beside them.
