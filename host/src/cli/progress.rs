@@ -87,10 +87,8 @@ impl Observer for Progress {
     }
 
     fn ended(&mut self, ended: &Ended) {
-        self.line(&format!(
-            "ended at tick {}, simulated time {:.3} s, state hash {:016x}",
-            ended.tick, ended.sim_time, ended.state_hash
-        ));
+        let hash = ended.state_hash.map(|hash| format!(", state hash {hash:016x}")).unwrap_or_default();
+        self.line(&format!("ended at tick {}, simulated time {:.3} s{hash}", ended.tick, ended.sim_time));
     }
 }
 

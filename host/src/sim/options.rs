@@ -80,8 +80,9 @@ pub struct Ended {
     pub tick: u64,
     /// The same in seconds of simulated time.
     pub sim_time: f64,
-    /// Hash of everything that the future depends on.
-    pub state_hash: u64,
+    /// Hash of everything that the future depends on; of a run that was asked to stop there is none, since that one must not
+    /// take its time.
+    pub state_hash: Option<u64>,
 }
 
 /// Why a run could not be.

@@ -178,8 +178,12 @@ impl Simulation {
     pub fn run(&mut self) -> Ended {
         loop {
             self.between_ticks();
-            if self.stop.asked() || self.ticks_limit.is_some_and(|limit| self.ticks_run >= limit) {
-                return self.ended();
+            if self.stop.asked() {
+                return self.ended(None);
+            }
+            if self.ticks_limit.is_some_and(|limit| self.ticks_run >= limit) {
+                let hash = self.state_hash();
+                return self.ended(Some(hash));
             }
             match self.clock.due(Instant::now()) {
                 Due::Now => self.run_tick(),
@@ -189,8 +193,8 @@ impl Simulation {
         }
     }
 
-    fn ended(&mut self) -> Ended {
-        Ended { tick: self.tick, sim_time: self.moment().time(), state_hash: self.state_hash() }
+    fn ended(&self, state_hash: Option<u64>) -> Ended {
+        Ended { tick: self.tick, sim_time: self.moment().time(), state_hash }
     }
 
     /// What may happen at any time between two ticks.
