@@ -46,7 +46,10 @@ pub fn bin_dir() -> &'static Path {
         };
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
-            .args(["build", "--workspace", "--quiet", "--profile", profile, "--target-dir"])
+            // With a test among its targets cargo takes the same features of dependencies as for the tests, and what is
+            // built already serves.
+            .args(["build", "--workspace", "--lib", "--bins", "--test", "header"])
+            .args(["--quiet", "--profile", profile, "--target-dir"])
             .arg(dir.parent().unwrap_or(&dir));
         // What cargo tells a test about the test's own package is nothing to build others with.
         for (name, _) in env::vars_os() {
