@@ -104,7 +104,7 @@ fn approximations_are_said() {
     );
     let (_, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
     let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    assert!(texts.iter().any(|t| t.contains("m::j") && t.contains("ball joint")), "{texts:?}");
+    assert!(texts.iter().any(|t| t.contains("m::j (universal)") && t.contains("constant velocity")), "{texts:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use rapier3d::geometry::{Collider, ColliderBuilder, Group, InteractionGroups, In
 use rapier3d::prelude::{ActiveHooks, CoefficientCombineRule};
 
 use super::convert::pose_in;
+use super::cooked::Cooked;
 use super::inertial::Inertial;
 use super::shape::Shape;
 
@@ -96,13 +97,12 @@ impl Mark {
 ///
 /// # Errors
 /// As [`Shape::pieces`].
-pub(super) fn colliders(spec: &ColliderSpec, flier: bool) -> Result<Vec<ColliderBuilder>, String> {
+pub(super) fn colliders(spec: &ColliderSpec, flier: bool, cooked: &mut Cooked) -> Result<Vec<ColliderBuilder>, String> {
     let mark = Mark { tag: spec.tag, group: spec.group, flier };
     let groups = Group::from_bits_retain(spec.surface.bitmask);
     let hooks = if spec.group == 0 { ActiveHooks::empty() } else { ActiveHooks::FILTER_CONTACT_PAIRS };
-    Ok(spec
-        .shape
-        .pieces()?
+    Ok(cooked
+        .pieces(&spec.shape)?
         .into_iter()
         .map(|(shape, at)| {
             ColliderBuilder::new(shape)

@@ -1,13 +1,15 @@
 //! [`Physics`]: the engine's world, built once and stepped.
 
 use glamx::{DPose3, DVec3};
-use rapier3d::dynamics::{ImpulseJointHandle, RigidBody, RigidBodyBuilder, RigidBodyHandle};
+use rapier3d::dynamics::{GenericJoint, ImpulseJointHandle, RigidBody, RigidBodyBuilder, RigidBodyHandle};
 use rapier3d::pipeline::{PairFilterContext, PhysicsHooks, PhysicsWorld};
 use rapier3d::prelude::SolverFlags;
 use serde::{Deserialize, Serialize};
 
 use super::body::{self, BodyKind, BodySpec, ColliderSpec, Mark};
+use super::cooked::Cooked;
 use super::convert::{pose_in, pose_out, vec_in, vec_out};
+use super::coupling::Coupling;
 use super::joint::JointSpec;
 use super::pool::{self, Threads};
 
@@ -17,7 +19,7 @@ pub struct BodyHandle(pub(super) RigidBodyHandle);
 
 /// Names a joint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct JointHandle(usize);
+pub struct JointHandle(pub(super) usize);
 
 /// What holds for the whole world.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +57,10 @@ pub struct Physics {
     pub(super) world: PhysicsWorld,
     /// Joints by handle: what they were made from is not part of a snapshot.
     pub(super) joints: Vec<(ImpulseJointHandle, JointSpec)>,
+    /// What each step asks of joints anew, from where they are.
+    pub(super) coupling: Coupling,
+    /// What meshes were made into.
+    cooked: Cooked,
     /// Something was changed from outside since the last step, so that the next one is due.
     pub(super) changed: bool,
     /// Bodies that were put somewhere else since the last step or sync: queries do not see that yet.
@@ -91,7 +97,7 @@ impl Physics {
         params.static_contact_softness.natural_frequency *= stiffer;
         params.normalized_max_linear_velocity =
             params.normalized_max_linear_velocity.max(options.max_speed as f32 * 1.5);
-        Self { world, joints: Vec::new(), changed: false, moved: Vec::new(), parallel: false, threads: options.threads }
+        Self { world, joints: Vec::new(), coupling: Coupling::default(), cooked: Cooked::default(), changed: false, moved: Vec::new(), parallel: false, threads: options.threads }
     }
 
     /// Length of a step, s.
@@ -154,7 +160,7 @@ impl Physics {
             return Err(format!("the pose {:?} is not finite", spec.pose));
         }
         let flier = self.world.bodies.get(body.0).is_some_and(is_flier);
-        for collider in body::colliders(spec, flier)? {
+        for collider in body::colliders(spec, flier, &mut self.cooked)? {
             self.world.insert_collider(collider, Some(body.0));
         }
         if self.moved.last() != Some(&body) {
@@ -167,9 +173,11 @@ impl Physics {
     /// Joins two bodies.
     pub fn add_joint(&mut self, parent: BodyHandle, child: BodyHandle, spec: JointSpec) -> JointHandle {
         let handle = self.world.insert_impulse_joint(parent.0, child.0, spec.for_engine());
+        let joint = JointHandle(self.joints.len());
+        self.coupling.added(joint, &spec);
         self.joints.push((handle, spec));
         self.changed = true;
-        JointHandle(self.joints.len() - 1)
+        joint
     }
 
     /// Chooses the threads for the bodies that there are now. Results do not depend on it.
@@ -194,6 +202,7 @@ impl Physics {
     /// One step of `dt`.
     pub fn step(&mut self) {
         self.enter_pool();
+        self.couple();
         self.world.step_with_events(&GroupFilter, &());
         self.changed = false;
         self.moved.clear();
@@ -358,53 +367,40 @@ impl Physics {
         distance <= 1e-5 + 5e-7 * pose.translation.length() && angle <= 1e-5
     }
 
-    /// Drives a joint's axis at `velocity` (rad/s, m/s), with at most its effort.
-    pub fn drive(&mut self, joint: JointHandle, velocity: f64) {
-        self.edit_joint(joint, |spec, axis, data| spec.drive(data, axis, velocity));
+    /// Drives an axis of a joint at `velocity` (rad/s, m/s), with at most its effort.
+    pub fn drive(&mut self, joint: JointHandle, axis: usize, velocity: f64) {
+        self.edit_joint(joint, |spec, data| spec.drive(data, axis, velocity));
     }
 
     /// Ends [`Physics::drive`].
-    pub fn release(&mut self, joint: JointHandle) {
-        self.edit_joint(joint, |spec, axis, data| spec.passive(data, axis));
+    pub fn release(&mut self, joint: JointHandle, axis: usize) {
+        self.edit_joint(joint, |spec, data| spec.passive(data, axis));
     }
 
-    fn edit_joint(
-        &mut self,
-        joint: JointHandle,
-        change: impl FnOnce(&JointSpec, rapier3d::dynamics::JointAxis, &mut rapier3d::dynamics::GenericJoint),
-    ) {
+    fn edit_joint(&mut self, joint: JointHandle, change: impl FnOnce(&JointSpec, &mut GenericJoint)) {
         let Some((handle, spec)) = self.joints.get(joint.0) else { return };
-        let Some(axis) = spec.motor_axis() else { return };
+        if spec.kind.axes().is_empty() {
+            return;
+        }
         if let Some(joint) = self.world.impulse_joints.get_mut(*handle, true) {
-            change(spec, axis, &mut joint.data);
+            change(spec, &mut joint.data);
             self.changed = true;
         }
     }
 
-    /// Position (rad, m) and velocity (rad/s, m/s) of a joint's axis; zeros for joints without one axis.
-    pub fn joint_state(&self, joint: JointHandle) -> [f64; 2] {
-        let Some((handle, spec)) = self.joints.get(joint.0) else { return [0.0; 2] };
+    /// Position (rad in (-π, π], m) and velocity (rad/s, m/s) of each of a joint's axes; zeros for those that it does not
+    /// have.
+    pub fn joint_state(&self, joint: JointHandle) -> [[f64; 2]; 2] {
+        let Some((handle, spec)) = self.joints.get(joint.0) else { return [[0.0; 2]; 2] };
         let ends = self.world.impulse_joints.get(*handle).and_then(|j| {
             let body = |h| self.world.bodies.get(h).map(|b| (state_of(b), vec_out(b.center_of_mass())));
             Some((body(j.body1())?, body(j.body2())?))
         });
-        let Some(((parent, parent_com), (child, child_com))) = ends else { return [0.0; 2] };
+        let Some(((parent, parent_com), (child, child_com))) = ends else { return [[0.0; 2]; 2] };
         let (at, to) = (parent.pose * spec.in_parent, child.pose * spec.in_child);
-        let axis = at.rotation * DVec3::X;
-        match spec.kind {
-            super::JointKind::Revolute => {
-                let turn = at.rotation.inverse() * to.rotation;
-                let angle = 2.0 * turn.x.atan2(turn.w);
-                let angle = (angle + std::f64::consts::PI).rem_euclid(std::f64::consts::TAU) - std::f64::consts::PI;
-                [angle, axis.dot(child.angular - parent.angular)]
-            }
-            super::JointKind::Prismatic => {
-                let point = |s: &BodyState, com| s.linear + s.angular.cross(to.translation - com);
-                let speed = point(&child, child_com) - point(&parent, parent_com);
-                [axis.dot(to.translation - at.translation), axis.dot(speed)]
-            }
-            super::JointKind::Fixed | super::JointKind::Ball => [0.0; 2],
-        }
+        let point = |s: &BodyState, com| s.linear + s.angular.cross(to.translation - com);
+        let linear = point(&child, child_com) - point(&parent, parent_com);
+        spec.state(&at, &to, linear, child.angular - parent.angular)
     }
 }
 

@@ -4,7 +4,7 @@
 //! `f32`. Nothing here knows of robots' motion models, of ECS or of SDF.
 //!
 //! - [`Physics`]: build, step, move, read back;
-//! - [`shape`], [`inertial`], [`body`], [`joint`]: what things are made of;
+//! - [`shape`], [`inertial`], [`body`], [`joint`]: what things are made of; [`Follower`]: joints that follow joints;
 //! - [`query`]: ray casts and contacts, as of the last step or sync;
 //! - [`sweep`]: how far bodies that follow a prescribed motion can go;
 //! - [`snapshot`]: all of it as bytes, and back.
@@ -13,6 +13,8 @@
 
 pub mod body;
 mod convert;
+mod cooked;
+mod coupling;
 mod distance;
 mod engine;
 pub mod inertial;
@@ -24,9 +26,10 @@ pub mod snapshot;
 pub mod sweep;
 
 pub use body::{BodyKind, BodySpec, ColliderSpec, Surface};
+pub use coupling::Follower;
 pub use engine::{BodyHandle, JointHandle, Physics, PhysicsOptions, solver_iterations};
 pub use inertial::Inertial;
-pub use joint::{JointKind, JointLimit, JointSpec};
+pub use joint::{AxisSpec, JointKind, JointLimit, JointSpec};
 pub use pool::Threads;
 pub use query::{Ray, RayHit};
 pub use shape::Shape;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use glamx::{DPose3, DQuat, DVec3};
 use rapier3d::parry::shape::{Ball, SharedShape, TriMeshFlags};
+use rapier3d::parry::transformation::vhacd::{VHACD, VHACDParameters};
 use rapier3d::parry::utils::Array2;
 
 use super::convert::vec_in;
@@ -63,6 +64,17 @@ pub enum Shape {
         points: Arc<[DVec3]>,
         /// Indices into `points`, counter-clockwise seen from outside.
         triangles: Arc<[[u32; 3]]>,
+    },
+    /// A surface of triangles as several convex hulls that fill it approximately (V-HACD: K. Mamou, 2016).
+    Decomposition {
+        /// m.
+        points: Arc<[DVec3]>,
+        /// Indices into `points`, counter-clockwise seen from outside.
+        triangles: Arc<[[u32; 3]]>,
+        /// The most hulls that it becomes; at least 1.
+        max_hulls: u32,
+        /// Voxels that it is cut into, in all.
+        voxels: u32,
     },
     /// Heights over a rectangle in the x-y plane, centred.
     HeightField {
@@ -140,6 +152,9 @@ impl Shape {
             }
             Self::ConvexHull { points } => piece(hull(points)?),
             Self::TriMesh { points, triangles } => piece(tri_mesh(points, triangles)?),
+            Self::Decomposition { points, triangles, max_hulls, voxels } => {
+                decomposition(points, triangles, *max_hulls, *voxels)
+            }
             Self::HeightField { columns, rows, heights, size } => {
                 upright(height_field(*columns, *rows, heights, *size)?)
             }
@@ -182,7 +197,8 @@ fn hull(points: &[DVec3]) -> Result<SharedShape, String> {
         .ok_or_else(|| format!("{} points have no convex hull: they lie in one point or one line", cloud.len()))
 }
 
-fn tri_mesh(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<SharedShape, String> {
+/// The points for the engine, once it is sure that the triangles are triangles of them.
+fn surface(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<Vec<glamx::Vec3>, String> {
     let cloud = finite(points)?;
     if triangles.is_empty() {
         return Err("a mesh needs at least 1 triangle, and has none".to_owned());
@@ -190,6 +206,42 @@ fn tri_mesh(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<SharedShape, Str
     if let Some(bad) = triangles.iter().flatten().find(|i| **i as usize >= cloud.len()) {
         return Err(format!("a triangle of a mesh names point {bad}, but there are {} points", cloud.len()));
     }
+    Ok(cloud)
+}
+
+/// At most this many voxels along the longest side: beyond it memory and time grow out of proportion.
+const MAX_RESOLUTION: f64 = 100.0;
+
+fn decomposition(
+    points: &[DVec3],
+    triangles: &[[u32; 3]],
+    max_hulls: u32,
+    voxels: u32,
+) -> Result<Vec<Piece>, String> {
+    let cloud = surface(points, triangles)?;
+    let (low, high) = cloud.iter().fold((cloud[0], cloud[0]), |(low, high), p| (low.min(*p), high.max(*p)));
+    // What is flat has no volume to cut up.
+    if (high - low).min_element() <= 1e-5 * (high - low).max_element() {
+        return Ok(vec![(hull(points)?, DPose3::IDENTITY)]);
+    }
+    let parameters = VHACDParameters {
+        // The engine's number is of voxels along a side, SDF's is of all.
+        resolution: f64::from(voxels.max(1)).cbrt().clamp(8.0, MAX_RESOLUTION) as u32,
+        max_convex_hulls: max_hulls.clamp(1, 1024),
+        ..VHACDParameters::default()
+    };
+    let parts = VHACD::decompose(&parameters, &cloud, triangles, true).compute_exact_convex_hulls(&cloud, triangles);
+    let hulls: Vec<Piece> = parts
+        .into_iter()
+        .filter_map(|(corners, _)| SharedShape::convex_hull(&corners))
+        .map(|shape| (shape, DPose3::IDENTITY))
+        .collect();
+    // An open surface may enclose nothing.
+    if hulls.is_empty() { Ok(vec![(hull(points)?, DPose3::IDENTITY)]) } else { Ok(hulls) }
+}
+
+fn tri_mesh(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<SharedShape, String> {
+    let cloud = surface(points, triangles)?;
     // Internal edges are fixed so that what slides over a flat surface does not stumble at the seams of its triangles;
     // from both sides, as meshes in the field are often open.
     let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED

@@ -1,17 +1,21 @@
 //! A saved state, applied to the world that it belongs to.
+//!
+//! Models move as a whole; within one, links get a start pose beside the pose that they have with all joints at 0, from
+//! which the frames of joints are made.
 
 use std::collections::{HashMap, HashSet};
+use std::f64::consts::TAU;
 
 use glamx::{DPose3, DQuat};
 
 use super::diagnostic::{Code, Diagnostic};
-use super::typed::{Joint, JointKind, JointState, LinkRef, Model, ModelState, World};
+use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, World};
 
 /// Joints of one model that are moved by a state: moving one goes through all others.
 const MAX_JOINTS: usize = 1000;
 
-/// Puts models, links, joints and lights of `world` where its last `<state>` has them. The poses in models stay what
-/// the file's models say, so that a joint's frames are those of its zero position; see `JointAxis::position`.
+/// Puts models, links, joints and lights of `world` where its last `<state>` has them. Says what the state has and the
+/// world has not.
 pub fn apply(world: &mut World) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let fits = |name: &str| name.is_empty() || name == world.name;
@@ -58,10 +62,14 @@ fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, fo
     }
     let mut placed = false;
     for link in &saved.links {
-        let Some(target) = model.links.iter_mut().find(|l| l.name == link.name) else { continue };
+        let Some(target) = model.links.iter_mut().find(|l| l.name == link.name) else {
+            let message = format!("the state has a link {}::{}, the world has none", saved.name, link.name);
+            found.push(Diagnostic::warning(Code::ElementMissing, message).at(saved.span.clone()));
+            continue;
+        };
         target.initial_velocity = link.velocity;
-        if let Some(pose) = link.pose {
-            target.world_pose = pose;
+        if let Some(pose) = link.pose.filter(|pose| *pose != target.world_pose) {
+            target.start_pose = Some(pose);
             placed = true;
         }
     }
@@ -72,7 +80,17 @@ fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, fo
         return;
     }
     for joint in &saved.joints {
-        apply_joint(model, joint, placed);
+        if model.joints.iter().all(|j| j.name != joint.name) {
+            let message = format!("the state has a joint {}::{}, the world has none", saved.name, joint.name);
+            found.push(Diagnostic::warning(Code::ElementMissing, message).at(saved.span.clone()));
+        }
+    }
+    // In the order of the document, so that what the state's order is does not matter.
+    for index in 0..model.joints.len() {
+        let named = saved.joints.iter().find(|saved| saved.name == model.joints[index].name);
+        if let Some(joint) = named {
+            apply_joint(model, index, joint, placed);
+        }
     }
 }
 
@@ -92,47 +110,82 @@ fn place(model: &mut Model, pose: DPose3) {
 }
 
 /// Moves the links behind a joint to its saved position, unless the state places links itself.
-fn apply_joint(model: &mut Model, saved: &JointState, links_are_placed: bool) {
-    let Some(index) = model.joints.iter().position(|j| j.name == saved.name) else { return };
+fn apply_joint(model: &mut Model, index: usize, saved: &JointState, links_are_placed: bool) {
     let mut motion = DPose3::IDENTITY;
-    let kind = model.joints[index].kind;
+    let (kind, pitch) = (model.joints[index].kind, model.joints[index].thread_pitch);
     for (axis, position) in model.joints[index].axes.iter_mut().zip(saved.positions) {
         let Some(position) = position.filter(|p| p.is_finite()) else { continue };
         axis.position = position;
+        let turn = || DPose3::from_rotation(DQuat::from_axis_angle(axis.xyz_in_joint, position));
         motion *= match kind {
             JointKind::Prismatic => DPose3::from_translation(axis.xyz_in_joint * position),
-            JointKind::Fixed | JointKind::Ball => DPose3::IDENTITY,
-            _ => DPose3::from_rotation(DQuat::from_axis_angle(axis.xyz_in_joint, position)),
+            JointKind::Screw => DPose3::from_translation(axis.xyz_in_joint * (position * pitch / TAU)) * turn(),
+            JointKind::Fixed | JointKind::Ball | JointKind::Gearbox => DPose3::IDENTITY,
+            JointKind::Revolute | JointKind::Continuous | JointKind::Universal | JointKind::Revolute2 => turn(),
         };
     }
     if links_are_placed || motion == DPose3::IDENTITY {
         return;
     }
-    let frame = model.joints[index].world_pose;
+    let joint = &model.joints[index];
+    let LinkRef::Link(child) = &joint.child_link else { return };
+    let moved = behind(model, child);
+    let Some(child) = link_at(model, child) else { return };
+    let frame = start_of(child) * joint.pose_in_child;
     let step = frame * motion * frame.inverse();
-    let moved = behind(&model.joints, index);
-    for link in model.links.iter_mut().filter(|l| moved.contains(&l.name)) {
-        link.world_pose = step * link.world_pose;
-    }
-    for joint in &mut model.joints {
-        if matches!(&joint.child_link, LinkRef::Link(child) if moved.contains(child)) {
-            joint.world_pose = step * joint.world_pose;
-        }
+    move_links(model, "", &moved, &step);
+}
+
+/// Where a link is so far.
+fn start_of(link: &Link) -> DPose3 {
+    link.start_pose.unwrap_or(link.world_pose)
+}
+
+/// A link by its name in a model's scope: `link`, or `model::link` in a nested one.
+fn link_at<'a>(model: &'a Model, name: &str) -> Option<&'a Link> {
+    match name.split_once("::") {
+        Some((inner, rest)) => link_at(model.models.iter().find(|m| m.name == inner)?, rest),
+        None => model.links.iter().find(|l| l.name == name),
     }
 }
 
-/// The links that move with the child of a joint.
-fn behind(joints: &[Joint], index: usize) -> HashSet<String> {
+/// Moves the links of these names, also those in nested models.
+fn move_links(model: &mut Model, scope: &str, names: &HashSet<String>, step: &DPose3) {
+    for link in &mut model.links {
+        if names.contains(&format!("{scope}{}", link.name)) {
+            link.start_pose = Some(*step * start_of(link));
+        }
+    }
+    for inner in &mut model.models {
+        let scope = format!("{scope}{}::", inner.name);
+        move_links(inner, &scope, names, step);
+    }
+}
+
+/// The links that move with a link: those that joints lead to from it.
+fn behind(model: &Model, child: &str) -> HashSet<String> {
+    let mut edges: HashMap<String, Vec<String>> = HashMap::new();
+    edges_of(model, "", &mut edges);
     let mut moved = HashSet::new();
-    let mut open = vec![joints[index].child_link.clone()];
+    let mut open = vec![child.to_owned()];
     while let Some(link) = open.pop() {
-        let LinkRef::Link(name) = link else { continue };
-        if moved.insert(name.clone()) {
-            let further = joints.iter().filter(|j| matches!(&j.parent_link, LinkRef::Link(parent) if *parent == name));
-            open.extend(further.map(|j| j.child_link.clone()));
+        if moved.insert(link.clone()) {
+            open.extend(edges.remove(&link).unwrap_or_default());
         }
     }
     moved
+}
+
+/// Parent and child of each joint, also of those in nested models.
+fn edges_of(model: &Model, scope: &str, edges: &mut HashMap<String, Vec<String>>) {
+    for joint in &model.joints {
+        if let (LinkRef::Link(parent), LinkRef::Link(child)) = (&joint.parent_link, &joint.child_link) {
+            edges.entry(format!("{scope}{parent}")).or_default().push(format!("{scope}{child}"));
+        }
+    }
+    for inner in &model.models {
+        edges_of(inner, &format!("{scope}{}::", inner.name), edges);
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +219,8 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(world.models[1].links[0].world_pose.translation, DVec3::new(5.0, 0.0, 0.5));
         let upper = &world.models[0].links[2];
-        assert!((upper.world_pose.translation - DVec3::new(0.0, 1.5, 1.0)).length() < 1e-12, "{upper:?}");
+        let start = upper.start_pose.unwrap();
+        assert!((start.translation - DVec3::new(0.0, 1.5, 1.0)).length() < 1e-12, "{upper:?}");
         assert_eq!(upper.pose_in_model.translation, DVec3::new(1.0, 0.0, 1.0));
         assert_eq!(world.models[0].joints[1].axes[0].position, 0.5);
     }

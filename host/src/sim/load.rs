@@ -16,7 +16,7 @@ use super::stop::Stop;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
-use crate::sdf::{self, Code, Diagnostic, LoadOptions, Loaded};
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
 use crate::world::{BuildOptions, World};
 
 /// Ticks a second where nothing says otherwise, Hz.
@@ -125,11 +125,8 @@ fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer)
     loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
     match loaded.errors().count() {
         0 => {
-            let world = loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned()))?;
-            if let Some(state) = world.states.last() {
-                let text = "the saved state is not applied: everything starts where its model says";
-                observer.diagnostic(&Diagnostic::warning(Code::ElementUnread, text).at(state.span.clone()));
-            }
+            let mut world = loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned()))?;
+            sdf::state::apply(&mut world).iter().for_each(|finding| observer.diagnostic(finding));
             Ok(world)
         }
         count => Err(SimError::World { file: file.to_owned(), count }),
@@ -138,12 +135,11 @@ fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer)
 
 /// What building a world from a file that has no errors would say.
 pub fn check_build(loaded: &Loaded) -> Vec<Diagnostic> {
-    let Some(world) = loaded.root.worlds.first() else { return Vec::new() };
+    let Some(mut world) = loaded.root.worlds.first().cloned() else { return Vec::new() };
+    let mut found = sdf::state::apply(&mut world);
     let build = BuildOptions { rate_hz: DEFAULT_RATE, seed: 0, threads: Threads::Count(1) };
-    match World::build(world, &build) {
-        Ok((_, warnings)) => warnings,
-        Err(errors) => errors,
-    }
+    found.extend(World::build(&world, &build).map_or_else(|errors| errors, |(_, warnings)| warnings));
+    found
 }
 
 /// As the world says; a factor of 0 means as fast as possible.

@@ -11,10 +11,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::components::{self as c, RobotKind};
 use super::index::{self, Index};
-use super::spec::{RobotSpec, WorldSpec};
+use super::joints::Joint;
+use super::spec::{JointAxisSpec, RobotSpec, WorldSpec};
 use super::{Body, World};
 use crate::physics::{
-    BodyHandle, BodyKind, BodySpec, ColliderSpec, Inertial, JointHandle, JointKind, JointLimit, JointSpec, Physics,
+    AxisSpec, BodyHandle, BodyKind, BodySpec, ColliderSpec, Follower, Inertial, JointHandle, JointKind, JointLimit, JointSpec, Physics,
     PhysicsOptions, Shape, Threads,
 };
 
@@ -131,6 +132,7 @@ impl<'a> Building<'a> {
         self.models();
         self.links();
         self.joints();
+        self.followers();
         self.robots();
         if self.errors.is_empty()
             && let Err(message) = self.physics.configure_threads()
@@ -142,11 +144,18 @@ impl<'a> Building<'a> {
         }
         self.physics.sync();
         let digest = self.digest();
+        let joints = self.spec.joints.iter().zip(&self.joints).map(|(spec, handle)| Joint {
+            name: spec.name.clone(),
+            kind: spec.kind,
+            axes: spec.axes.len(),
+            handle: *handle,
+        });
         let mut world = World {
             ecs: self.ecs,
             physics: self.physics,
             index: self.index,
             bodies: self.bodies,
+            joints: joints.collect(),
             dt: self.dt,
             subticks: self.subticks,
             digest,
@@ -171,7 +180,7 @@ impl<'a> Building<'a> {
                 .create_entity()
                 .with(c::Id(index::id(kind::MODEL, n)))
                 .with(c::Name(model.name.clone()))
-                .with(c::Model { canonical: None, initial: model.pose })
+                .with(c::Model { canonical: None, initial: self.start_of_model(n) })
                 .build();
             self.index.add(kind::MODEL, entity, &model.name);
         }
@@ -185,15 +194,17 @@ impl<'a> Building<'a> {
         for (n, link) in self.spec.links.iter().enumerate() {
             let group = self.groups.of_link[n];
             let in_body = self.groups.frames[group].inv_mul(&link.pose);
+            let start = self.start_of_link(n);
             let fixed = self.groups.fixed[group];
             let com = link.inertial.pose.translation;
+            let (linear, angular) = if fixed { (DVec3::ZERO, DVec3::ZERO) } else { self.velocity(n, start * com) };
             let entity = self
                 .ecs
                 .create_entity()
                 .with(c::Id(index::id(kind::BODY, n)))
                 .with(c::Name(link.name.clone()))
                 .with(c::Link { body: group, in_body, com, fixed, carrier: None, robot: None })
-                .with(c::LinkState { pose: link.pose, linear: DVec3::ZERO, angular: DVec3::ZERO })
+                .with(c::LinkState { pose: start, linear, angular })
                 .build();
             self.index.add(kind::BODY, entity, &link.name);
             if let Some(body) = self.bodies.get_mut(group) {
@@ -204,16 +215,44 @@ impl<'a> Building<'a> {
             if let Some(link) = model.canonical_link {
                 let in_link = self.spec.links[link].pose.inv_mul(&model.pose);
                 let canonical = Some((self.index.bodies[link], in_link));
-                let row = c::Model { canonical, initial: model.pose };
+                let row = c::Model { canonical, initial: self.start_of_model(n) };
                 put(&self.ecs, self.index.models[n], row);
             }
         }
     }
 
+    /// Where a model's frame starts: its canonical link carries it.
+    fn start_of_model(&self, n: usize) -> DPose3 {
+        let model = &self.spec.models[n];
+        let Some(link) = model.canonical_link else { return model.pose };
+        let group = self.groups.of_link[link];
+        if self.groups.starts[group] == self.groups.frames[group] {
+            return model.pose;
+        }
+        self.start_of_link(link) * self.spec.links[link].pose.inv_mul(&model.pose)
+    }
+
+    fn start_of_link(&self, n: usize) -> DPose3 {
+        let group = self.groups.of_link[n];
+        let (frame, start) = (self.groups.frames[group], self.groups.starts[group]);
+        // Where nothing is moved, the pose is the document's to the bit.
+        let pose = self.spec.links[n].pose;
+        if frame == start { pose } else { start * frame.inv_mul(&pose) }
+    }
+
+    /// The velocity that a link's body starts with, of its point `at`: linear and angular, world frame.
+    fn velocity(&self, link: usize, at: DVec3) -> (DVec3, DVec3) {
+        let leader = self.groups.members[self.groups.of_link[link]].first().copied().unwrap_or(link);
+        let [x, y, z, rx, ry, rz] = self.spec.links[leader].velocity;
+        let angular = DVec3::new(rx, ry, rz);
+        (DVec3::new(x, y, z) + angular.cross(at - self.start_of_link(leader).translation), angular)
+    }
+
     /// One body of the engine, with the colliders of all its links.
     fn body(&mut self, group: usize) {
         let links = self.groups.members[group].clone();
-        let Some(first) = links.first().map(|l| &self.spec.links[*l]) else { return };
+        let Some(leader) = links.first().copied() else { return };
+        let first = &self.spec.links[leader];
         let frame = self.groups.frames[group];
         let robot = self.groups.robot[group].map(|r| &self.spec.robots[r]);
         let uav = robot.is_some_and(|r| r.kind != RobotKind::DiffDrive);
@@ -229,7 +268,7 @@ impl<'a> Building<'a> {
             .map(|l| self.spec.links[*l].inertial.placed(&frame.inv_mul(&self.spec.links[*l].pose)))
             .collect();
         let body = BodySpec {
-            pose: frame,
+            pose: self.groups.starts[group],
             kind,
             inertial: Inertial::sum(&parts).unwrap_or(Inertial { mass: 0.0, ..Inertial::DEFAULT }),
             gravity_scale: if uav || !first.gravity { 0.0 } else { 1.0 },
@@ -258,6 +297,11 @@ impl<'a> Building<'a> {
                     self.errors.push(BuildError::new(format!("{}::{}", link.name, collision.name), message));
                 }
             }
+        }
+        if self.spec.links[leader].velocity != [0.0; 6] && matches!(kind, BodyKind::Dynamic { .. }) {
+            let com = self.physics.center_of_mass(handle);
+            let (linear, angular) = self.velocity(leader, self.groups.starts[group] * com);
+            self.physics.set_velocity(handle, linear, angular);
         }
         debug_assert!(self.bodies.len() == group || !self.errors.is_empty());
         self.bodies.push(Body { handle, links: Vec::new(), robot: None });
@@ -289,15 +333,33 @@ impl<'a> Building<'a> {
                     (handle, DPose3::IDENTITY)
                 }
             };
-            let frame = JointSpec::frame(joint.pose.translation, joint.axis);
+            let direction = |n: usize| joint.axes.get(n).map_or(DVec3::Z, |axis| axis.direction);
+            let frame = match joint.kind {
+                JointKind::Universal => {
+                    JointSpec::frame_of_two(joint.pose.translation, direction(0), direction(1))
+                }
+                _ => JointSpec::frame(joint.pose.translation, direction(0)),
+            };
             let mut spec = JointSpec::new(joint.kind, &frame, &parent_frame, &self.groups.frames[child]);
-            spec.limit = JointLimit { lower: joint.lower, upper: joint.upper };
-            spec.effort = if joint.effort >= 0.0 { joint.effort } else { f64::INFINITY };
-            spec.damping = joint.damping;
-            spec.friction = joint.friction;
-            spec.stiffness = joint.spring_stiffness;
-            spec.reference = joint.spring_reference;
+            for (to, from) in spec.axes.iter_mut().zip(&joint.axes) {
+                *to = axis_spec(from);
+            }
             self.joints.push(Some(self.physics.add_joint(parent, self.bodies[child].handle, spec)));
+        }
+    }
+
+    fn followers(&mut self) {
+        for follower in &self.spec.followers {
+            let handle = |n: usize| self.joints.get(n).copied().flatten();
+            // One of them may be within a body.
+            let (Some(own), Some(leader)) = (handle(follower.follower.0), handle(follower.leader.0)) else { continue };
+            self.physics.follow(Follower {
+                follower: (own, follower.follower.1),
+                leader: (leader, follower.leader.1),
+                multiplier: follower.multiplier,
+                offset: follower.offset,
+                reference: follower.reference,
+            });
         }
     }
 
@@ -340,7 +402,7 @@ impl<'a> Building<'a> {
         let entity = self.index.models[robot.model];
         put(&self.ecs, entity, c::Robot { id: info.id, body, bodies });
         self.index.infos.push(info);
-        put(&self.ecs, entity, c::Pose(model.pose));
+        put(&self.ecs, entity, c::Pose(self.start_of_model(robot.model)));
         put(&self.ecs, entity, c::Velocity(Twist::ZERO));
         put(&self.ecs, entity, c::ControlInput(None));
         put(&self.ecs, entity, c::Colliding(false));
@@ -355,7 +417,7 @@ impl<'a> Building<'a> {
             let wheels = self.wheels(robot)?;
             put(&self.ecs, entity, wheels);
             for (joint, _) in wheels.joints {
-                self.physics.drive(joint, 0.0);
+                self.physics.drive(joint, 0, 0.0);
             }
         } else {
             let ball = self.physics.bounding_ball(body);
@@ -388,7 +450,8 @@ impl<'a> Building<'a> {
             let Some(handle) = handle.filter(|_| joint.kind == JointKind::Revolute) else {
                 return Err(format!("the wheel joint {} must be revolute or continuous", joint.name));
             };
-            let axis = model.pose.rotation.inverse() * joint.axis.normalize_or_zero();
+            let direction = joint.axes.first().map_or(DVec3::ZERO, |axis| axis.direction);
+            let axis = model.pose.rotation.inverse() * direction.normalize_or_zero();
             if axis.y.abs() < 0.5 {
                 return Err(format!(
                     "the axis of the wheel joint {} is {axis} in the model's frame, but must lie along y (left)",
@@ -431,6 +494,17 @@ impl<'a> Building<'a> {
         // Debug text of floats is exact. Writing into a hash cannot fail.
         let _ = write!(hash, "{:?} {:?} {:?}", self.spec, self.options.rate_hz, self.options.seed);
         hash.0.digest()
+    }
+}
+
+fn axis_spec(axis: &JointAxisSpec) -> AxisSpec {
+    AxisSpec {
+        limit: JointLimit { lower: axis.lower, upper: axis.upper },
+        effort: if axis.effort >= 0.0 { axis.effort } else { f64::INFINITY },
+        damping: axis.damping,
+        friction: axis.friction,
+        stiffness: axis.spring_stiffness,
+        reference: axis.spring_reference,
     }
 }
 

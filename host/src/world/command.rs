@@ -193,7 +193,7 @@ impl World {
         {
             *set_point = point;
             for ((joint, sign), speed) in wheels.joints.into_iter().zip(wheels.drive.wheel_speeds(point)) {
-                self.physics.drive(joint, sign * speed);
+                self.physics.drive(joint, 0, sign * speed);
             }
         }
     }

@@ -4,7 +4,7 @@
 //! - [`components`]: what entities carry; [`index`]: entities by id and by name;
 //! - [`command`]: control inputs, forces and impulses; [`tick`]: one control period, with [`reach`] deciding who needs
 //!   the solver;
-//! - [`view`]: robots and bodies as arrays; [`query`]: poses and ray casts;
+//! - [`view`]: robots and bodies as arrays; [`joints`]: their positions; [`query`]: poses and ray casts;
 //! - [`state`]: reset, snapshot, restore, hash.
 //!
 //! The world has no clock: ticks are counted, paused and paced by who owns it. Motion is here, contact in
@@ -16,6 +16,7 @@ pub mod build;
 pub mod command;
 pub mod components;
 pub mod index;
+pub mod joints;
 pub mod query;
 mod reach;
 pub mod spec;
@@ -31,6 +32,7 @@ use crate::physics::{BodyHandle, Physics};
 
 pub use build::{BuildError, BuildOptions};
 pub use command::CommandError;
+pub use joints::JointState;
 pub use components::{RobotInfo, RobotKind};
 pub use query::{BadRay, RayAnswer, RayQuery};
 pub use spec::WorldSpec;
@@ -44,6 +46,8 @@ pub struct World {
     index: index::Index,
     /// What each of the engine's bodies carries; a body's tag is its index here.
     bodies: Vec<Body>,
+    /// In the order of the document.
+    joints: Vec<joints::Joint>,
     dt: f64,
     subticks: u32,
     digest: u64,

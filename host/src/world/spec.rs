@@ -21,6 +21,8 @@ pub struct WorldSpec {
     pub links: Vec<LinkSpec>,
     /// In the order of the document.
     pub joints: Vec<JointSpec>,
+    /// Axes that follow other axes.
+    pub followers: Vec<FollowerSpec>,
     /// In the order of the document.
     pub robots: Vec<RobotSpec>,
 }
@@ -34,6 +36,7 @@ impl Default for WorldSpec {
             models: Vec::new(),
             links: Vec::new(),
             joints: Vec::new(),
+            followers: Vec::new(),
             robots: Vec::new(),
         }
     }
@@ -65,8 +68,12 @@ pub struct LinkSpec {
     pub name: String,
     /// Its model.
     pub model: usize,
-    /// Of its frame, in the world.
+    /// Of its frame, in the world, with all joints at 0.
     pub pose: DPose3,
+    /// Where it starts, if elsewhere. Links that fixed joints hold together start where the first one of them does.
+    pub start: Option<DPose3>,
+    /// What it starts with: linear of its frame (m/s), angular (rad/s), world frame.
+    pub velocity: [f64; 6],
     /// In its frame.
     pub inertial: Inertial,
     /// Whether the world's gravity acts on it.
@@ -101,10 +108,17 @@ pub struct JointSpec {
     pub parent: Option<usize>,
     /// A link.
     pub child: usize,
-    /// Of its frame, in the world.
+    /// Of its frame, in the world, with all joints at 0.
     pub pose: DPose3,
-    /// Its axis, in the world.
-    pub axis: DVec3,
+    /// Its axes, as many as its kind has.
+    pub axes: Vec<JointAxisSpec>,
+}
+
+/// An axis of a joint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointAxisSpec {
+    /// Its direction in the world, with all joints at 0. The travel of a cylindrical joint has that of its turn.
+    pub direction: DVec3,
     /// Smallest position, rad or m.
     pub lower: f64,
     /// Largest position, rad or m.
@@ -119,6 +133,37 @@ pub struct JointSpec {
     pub spring_stiffness: f64,
     /// Rest position of the spring, rad or m.
     pub spring_reference: f64,
+}
+
+impl JointAxisSpec {
+    /// An axis that nothing holds.
+    pub fn free(direction: DVec3) -> Self {
+        Self {
+            direction,
+            lower: f64::NEG_INFINITY,
+            upper: f64::INFINITY,
+            effort: f64::INFINITY,
+            damping: 0.0,
+            friction: 0.0,
+            spring_stiffness: 0.0,
+            spring_reference: 0.0,
+        }
+    }
+}
+
+/// An axis that follows another one: position = multiplier · (leader − reference) + offset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FollowerSpec {
+    /// Joint and number of its axis.
+    pub follower: (usize, usize),
+    /// Joint and number of its axis.
+    pub leader: (usize, usize),
+    /// Ratio.
+    pub multiplier: f64,
+    /// Added to the follower, rad or m.
+    pub offset: f64,
+    /// Taken off the leader, rad or m.
+    pub reference: f64,
 }
 
 /// A robot: a model that can be commanded.

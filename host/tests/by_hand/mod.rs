@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use glamx::{DPose3, DQuat, DVec3};
 use tickworks::physics::{Inertial, JointKind, Shape, Surface, Threads};
-use tickworks::world::spec::{CollisionSpec, JointSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec};
+use tickworks::world::spec::{CollisionSpec, JointAxisSpec, JointSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec};
 use tickworks::world::{BuildOptions, RobotKind, World, WorldSpec};
 use tickworks_motion::Axes;
 
@@ -64,7 +64,17 @@ impl Scene {
         let of = &mut self.0.models[model];
         of.canonical_link.get_or_insert(n);
         let (name, pose) = (format!("{}::{name}", of.name), of.pose * pose);
-        self.0.links.push(LinkSpec { name, model, pose, inertial, gravity: true, damping: [0.0; 2], collisions: c });
+        self.0.links.push(LinkSpec {
+            name,
+            model,
+            pose,
+            start: None,
+            velocity: [0.0; 6],
+            inertial,
+            gravity: true,
+            damping: [0.0; 2],
+            collisions: c,
+        });
         n
     }
 
@@ -99,14 +109,7 @@ impl Scene {
             parent: Some(ends[0]),
             child: ends[1],
             pose,
-            axis,
-            lower: f64::NEG_INFINITY,
-            upper: f64::INFINITY,
-            effort: f64::INFINITY,
-            damping: 0.0,
-            friction: 0.0,
-            spring_stiffness: 0.0,
-            spring_reference: 0.0,
+            axes: vec![JointAxisSpec::free(axis)],
         });
         self.0.joints.len() - 1
     }

@@ -43,6 +43,7 @@ impl Reader<'_> {
             kinematic: self.flag(node, "kinematic", false),
             self_collide: node.child("self_collide").map(|c| self.value(c, false, value::boolean)),
             enable_wind: self.flag(node, "enable_wind", false),
+            start_pose: None,
             initial_velocity: [0.0; 6],
             velocity_decay: [
                 decay.map_or(0.0, |d| self.number(d, "linear", 0.0)),

@@ -16,6 +16,8 @@ pub struct Link {
     pub pose_in_model: DPose3,
     /// The pose in the world.
     pub world_pose: DPose3,
+    /// Where it starts in the world, where a saved state has it elsewhere than its model with all joints at 0.
+    pub start_pose: Option<DPose3>,
     /// Mass and inertia.
     pub inertial: Inertial,
     /// Shapes that touch others.

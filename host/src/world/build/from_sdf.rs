@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use glamx::DVec3;
-
 use super::{BuildError, BuildOptions};
-use crate::physics::{Inertial, JointKind, Surface};
-use crate::sdf::{self, Code, Diagnostic, LinkRef, Span};
+use crate::physics::{Inertial, Surface};
+use crate::sdf::{self, Code, Diagnostic, Span};
 use crate::world::World;
 use crate::world::components::RobotKind;
-use crate::world::spec::{CollisionSpec, JointSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec, WorldSpec};
+use crate::world::spec::{CollisionSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec, WorldSpec};
 use tickworks_motion::Axes;
 
+mod joints;
 mod shapes;
 
+use joints::Following;
 use shapes::{Shapes, Taken};
 
 impl World {
@@ -48,6 +48,8 @@ struct Reading<'a> {
     /// Places by scoped name.
     places: HashMap<String, (Span, Code)>,
     shapes: Shapes,
+    /// Joints that follow others, once all are there.
+    following: Vec<Following<'a>>,
 }
 
 impl<'a> Reading<'a> {
@@ -69,6 +71,7 @@ impl<'a> Reading<'a> {
             joints: HashMap::new(),
             places,
             shapes: Shapes::default(),
+            following: Vec::new(),
         }
     }
 
@@ -83,6 +86,7 @@ impl<'a> Reading<'a> {
         for joint in &self.document.joints {
             self.joint(joint, "");
         }
+        self.followers();
         for model in &self.document.models {
             model.walk(&mut |m| self.robot(m));
         }
@@ -167,84 +171,12 @@ impl<'a> Reading<'a> {
             name,
             model,
             pose: link.world_pose,
+            start: link.start_pose,
+            velocity: link.initial_velocity,
             inertial: Inertial { mass: inertial.mass, pose: inertial.pose, moments: inertial.inertia },
             gravity: link.gravity,
             damping: link.velocity_decay,
             collisions,
-        });
-    }
-
-    fn model_joints(&mut self, model: &sdf::Model) {
-        for joint in &model.joints {
-            self.joint(joint, &model.scoped_name);
-        }
-    }
-
-    fn joint(&mut self, joint: &sdf::Joint, scope: &str) {
-        let scoped = |name: &str| if scope.is_empty() { name.to_owned() } else { format!("{scope}::{name}") };
-        let name = scoped(&joint.name);
-        let end = |end: &LinkRef| match end {
-            LinkRef::Link(link) => self.links.get(&scoped(link)).copied().map(Some),
-            LinkRef::World => Some(None),
-            LinkRef::Unresolved => None,
-        };
-        let (Some(parent), Some(child)) = (end(&joint.parent_link), end(&joint.child_link)) else {
-            // Said by the reader of the document already, where it is an error.
-            self.warn(&joint.span, format!("joint {name} has an end that is no link: it is left out"));
-            return;
-        };
-        // One whose child is the world is turned round, so that it ends at a link; so is its axis.
-        let (parent, child, sense) = match (parent, child) {
-            (parent, Some(child)) => (parent, child, 1.0),
-            (Some(parent), None) => (None, parent, -1.0),
-            (None, None) => {
-                self.warn(&joint.span, format!("joint {name} joins the world to itself: it is left out"));
-                return;
-            }
-        };
-        if parent == Some(child) {
-            self.warn(&joint.span, format!("joint {name} joins a link to itself: it is left out"));
-            return;
-        }
-        let (kind, approximation) = match joint.kind {
-            sdf::JointKind::Fixed => (JointKind::Fixed, None),
-            sdf::JointKind::Revolute | sdf::JointKind::Continuous => (JointKind::Revolute, None),
-            sdf::JointKind::Prismatic => (JointKind::Prismatic, None),
-            sdf::JointKind::Ball => (JointKind::Ball, None),
-            sdf::JointKind::Universal => (JointKind::Ball, Some("a ball joint, free about its third axis, too")),
-            sdf::JointKind::Revolute2 => (JointKind::Revolute, Some("a revolute joint about its first axis")),
-            sdf::JointKind::Screw => (JointKind::Revolute, Some("a revolute joint, without the motion along its axis")),
-            sdf::JointKind::Gearbox => {
-                self.warn(&joint.span, format!("joint {name} is a gearbox, which is not built: it is left out"));
-                return;
-            }
-        };
-        if let Some(what) = approximation {
-            self.warn(&joint.span, format!("joint {name} is built as {what}"));
-        }
-        let axis = if joint.kind.axes() > 0 { joint.axes.first() } else { None };
-        if axis.is_some_and(|a| a.mimic.is_some()) {
-            self.warn(&joint.span, format!("joint {name} follows no other joint: mimic is not built"));
-        }
-        let limits = axis.map(|a| a.limits).unwrap_or_default();
-        let dynamics = axis.map(|a| a.dynamics).unwrap_or_default();
-        let free = joint.kind == sdf::JointKind::Continuous;
-        self.joints.insert(name.clone(), self.spec.joints.len());
-        self.places.insert(name.clone(), (joint.span.clone(), Code::ElementInvalid));
-        self.spec.joints.push(JointSpec {
-            name,
-            kind,
-            parent,
-            child,
-            pose: joint.world_pose,
-            axis: joint.world_pose.rotation * axis.map_or(DVec3::Z, |a| a.xyz_in_joint) * sense,
-            lower: if free { f64::NEG_INFINITY } else { limits.lower },
-            upper: if free { f64::INFINITY } else { limits.upper },
-            effort: limits.effort,
-            damping: dynamics.damping,
-            friction: dynamics.friction,
-            spring_stiffness: dynamics.spring_stiffness,
-            spring_reference: dynamics.spring_reference,
         });
     }
 

@@ -14,8 +14,10 @@ pub(super) struct Groups {
     pub(super) members: Vec<Vec<usize>>,
     /// For each robot, its bodies.
     pub(super) of_robot: Vec<Vec<usize>>,
-    /// For each body, its frame in the world: the model's for one that carries a model's frame, else the first link's.
+    /// For each body, its frame in the world with all joints at 0: the model's for one that carries a model's frame, else the first link's.
     pub(super) frames: Vec<DPose3>,
+    /// Where its frame starts.
+    pub(super) starts: Vec<DPose3>,
     /// Whether nothing moves it.
     pub(super) fixed: Vec<bool>,
     /// The robot that it belongs to.
@@ -58,6 +60,7 @@ impl Groups {
             members,
             of_robot: vec![Vec::new(); spec.robots.len()],
             frames: firsts.iter().map(|l| spec.links[*l].pose).collect(),
+            starts: Vec::new(),
             fixed: vec![false; count],
             robot: vec![None; count],
             main: vec![false; count],
@@ -66,6 +69,7 @@ impl Groups {
             of_link,
         };
         groups.mark(spec);
+        groups.starts = groups.frames.iter().zip(&groups.members).map(|(frame, of)| start(spec, frame, of)).collect();
         groups.filter_contacts(spec);
         groups
     }
@@ -182,6 +186,12 @@ impl Groups {
     }
 }
 
+/// Where a body starts: where the first of its links that starts elsewhere takes it.
+fn start(spec: &WorldSpec, frame: &DPose3, links: &[usize]) -> DPose3 {
+    let moved = links.iter().map(|link| &spec.links[*link]).find_map(|link| Some((link, link.start?)));
+    moved.map_or(*frame, |(link, start)| start * link.pose.inv_mul(frame))
+}
+
 /// A radius about a shape's origin that holds it.
 fn radius(shape: &Shape) -> f64 {
     match shape {
@@ -190,7 +200,7 @@ fn radius(shape: &Shape) -> f64 {
         Shape::Cylinder { radius, length } | Shape::Cone { radius, length } => radius.hypot(length / 2.0),
         Shape::Capsule { radius, length } => radius + length / 2.0,
         Shape::Ellipsoid { radii } => radii.max_element(),
-        Shape::ConvexHull { points } | Shape::TriMesh { points, .. } => {
+        Shape::ConvexHull { points } | Shape::TriMesh { points, .. } | Shape::Decomposition { points, .. } => {
             points.iter().map(|p| p.length()).fold(0.0, f64::max)
         }
         Shape::Polyline { points, height } => {
@@ -234,6 +244,10 @@ pub(super) fn check_references(spec: &WorldSpec) -> Vec<BuildError> {
         if let Some(parent) = joint.parent {
             check(&joint.name, "link", parent, links);
         }
+    }
+    for follower in &spec.followers {
+        check("follower", "joint", follower.follower.0, joints);
+        check("follower", "joint", follower.leader.0, joints);
     }
     for robot in &spec.robots {
         check("robot", "model", robot.model, models);

@@ -94,8 +94,8 @@ impl Shapes {
                 (Shape::ConvexHull { points }, Some("the mesh of a body that moves is its convex hull".to_owned()))
             }
             MeshOptimization::ConvexHull => (Shape::ConvexHull { points }, None),
-            MeshOptimization::ConvexDecomposition { .. } => {
-                (Shape::ConvexHull { points }, Some("the mesh is one convex hull instead of several".to_owned()))
+            MeshOptimization::ConvexDecomposition { max_convex_hulls: max_hulls, voxel_resolution: voxels } => {
+                (Shape::Decomposition { points, triangles, max_hulls, voxels }, None)
             }
         };
         Ok((shape, remark))
