@@ -34,6 +34,9 @@ pub(super) struct Coupling {
 /// Of a follower's error, what a step makes up: all of it at once would be a jump, and a step later is soon enough.
 const CATCH_UP: f64 = 0.2;
 
+/// A follower that is to move faster than this (rad/s, m/s) is woken: its leader may be another body's.
+const SLOW: f64 = 1e-3;
+
 impl Coupling {
     pub(super) fn added(&mut self, joint: JointHandle, spec: &JointSpec) {
         let axes = (0..spec.kind.axes().len()).filter(|axis| spec.axes[*axis].brakes());
@@ -55,12 +58,12 @@ impl Physics {
         for follower in &coupling.followers {
             let (joint, axis) = follower.follower;
             if let Some(velocity) = self.wanted(follower) {
-                self.set_motor(joint, |spec, data| spec.drive(data, axis, velocity));
+                self.set_motor(joint, velocity.abs() > SLOW, |spec, data| spec.drive(data, axis, velocity));
             }
         }
         for (joint, axis) in &coupling.brakes {
             let velocity = self.joint_state(*joint)[*axis][1];
-            self.set_motor(*joint, |spec, data| spec.brake(data, *axis, velocity));
+            self.set_motor(*joint, false, |spec, data| spec.brake(data, *axis, velocity));
         }
         self.coupling = coupling;
     }
@@ -99,14 +102,15 @@ impl Physics {
         }
     }
 
-    /// Changes a motor without waking what sleeps.
+    /// Changes a motor, and wakes what it moves or lets it sleep on.
     fn set_motor(
         &mut self,
         joint: JointHandle,
+        wake: bool,
         change: impl FnOnce(&JointSpec, &mut rapier3d::dynamics::GenericJoint),
     ) {
         let Some((handle, spec)) = self.joints.get(joint.0) else { return };
-        if let Some(joint) = self.world.impulse_joints.get_mut(*handle, false) {
+        if let Some(joint) = self.world.impulse_joints.get_mut(*handle, wake) {
             change(spec, &mut joint.data);
         }
     }

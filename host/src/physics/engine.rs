@@ -7,8 +7,8 @@ use rapier3d::prelude::SolverFlags;
 use serde::{Deserialize, Serialize};
 
 use super::body::{self, BodyKind, BodySpec, ColliderSpec, Mark};
-use super::cooked::Cooked;
 use super::convert::{pose_in, pose_out, vec_in, vec_out};
+use super::cooked::Cooked;
 use super::coupling::Coupling;
 use super::joint::JointSpec;
 use super::pool::{self, Threads};
@@ -97,7 +97,16 @@ impl Physics {
         params.static_contact_softness.natural_frequency *= stiffer;
         params.normalized_max_linear_velocity =
             params.normalized_max_linear_velocity.max(options.max_speed as f32 * 1.5);
-        Self { world, joints: Vec::new(), coupling: Coupling::default(), cooked: Cooked::default(), changed: false, moved: Vec::new(), parallel: false, threads: options.threads }
+        Self {
+            world,
+            joints: Vec::new(),
+            coupling: Coupling::default(),
+            cooked: Cooked::default(),
+            changed: false,
+            moved: Vec::new(),
+            parallel: false,
+            threads: options.threads,
+        }
     }
 
     /// Length of a step, s.

@@ -212,12 +212,7 @@ fn surface(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<Vec<glamx::Vec3>,
 /// At most this many voxels along the longest side: beyond it memory and time grow out of proportion.
 const MAX_RESOLUTION: f64 = 100.0;
 
-fn decomposition(
-    points: &[DVec3],
-    triangles: &[[u32; 3]],
-    max_hulls: u32,
-    voxels: u32,
-) -> Result<Vec<Piece>, String> {
+fn decomposition(points: &[DVec3], triangles: &[[u32; 3]], max_hulls: u32, voxels: u32) -> Result<Vec<Piece>, String> {
     let cloud = surface(points, triangles)?;
     let (low, high) = cloud.iter().fold((cloud[0], cloud[0]), |(low, high), p| (low.min(*p), high.max(*p)));
     // What is flat has no volume to cut up.

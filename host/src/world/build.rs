@@ -15,8 +15,8 @@ use super::joints::Joint;
 use super::spec::{JointAxisSpec, RobotSpec, WorldSpec};
 use super::{Body, World};
 use crate::physics::{
-    AxisSpec, BodyHandle, BodyKind, BodySpec, ColliderSpec, Follower, Inertial, JointHandle, JointKind, JointLimit, JointSpec, Physics,
-    PhysicsOptions, Shape, Threads,
+    AxisSpec, BodyHandle, BodyKind, BodySpec, ColliderSpec, Follower, Inertial, JointHandle, JointKind, JointLimit,
+    JointSpec, Physics, PhysicsOptions, Shape, Threads,
 };
 
 mod from_sdf;
@@ -175,12 +175,13 @@ impl<'a> Building<'a> {
     fn models(&mut self) {
         for model in &self.spec.models {
             let n = self.index.models.len();
+            let initial = self.start_of_model(n);
             let entity = self
                 .ecs
                 .create_entity()
                 .with(c::Id(index::id(kind::MODEL, n)))
                 .with(c::Name(model.name.clone()))
-                .with(c::Model { canonical: None, initial: self.start_of_model(n) })
+                .with(c::Model { canonical: None, initial })
                 .build();
             self.index.add(kind::MODEL, entity, &model.name);
         }
@@ -335,9 +336,7 @@ impl<'a> Building<'a> {
             };
             let direction = |n: usize| joint.axes.get(n).map_or(DVec3::Z, |axis| axis.direction);
             let frame = match joint.kind {
-                JointKind::Universal => {
-                    JointSpec::frame_of_two(joint.pose.translation, direction(0), direction(1))
-                }
+                JointKind::Universal => JointSpec::frame_of_two(joint.pose.translation, direction(0), direction(1)),
                 _ => JointSpec::frame(joint.pose.translation, direction(0)),
             };
             let mut spec = JointSpec::new(joint.kind, &frame, &parent_frame, &self.groups.frames[child]);

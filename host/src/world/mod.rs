@@ -32,8 +32,8 @@ use crate::physics::{BodyHandle, Physics};
 
 pub use build::{BuildError, BuildOptions};
 pub use command::CommandError;
-pub use joints::JointState;
 pub use components::{RobotInfo, RobotKind};
+pub use joints::JointState;
 pub use query::{BadRay, RayAnswer, RayQuery};
 pub use spec::WorldSpec;
 pub use state::RestoreError;

@@ -158,7 +158,7 @@ impl Scene {
             let pose = self.0.links[wheel].pose;
             let axis = pose.rotation * DVec3::Z;
             let joint = self.joint(&format!("{name}_joint"), JointKind::Revolute, [chassis, wheel], pose, axis);
-            self.0.joints[joint].effort = 1000.0;
+            self.0.joints[joint].axes[0].effort = 1000.0;
             joint
         });
         let robot = self.robot(model, RobotKind::DiffDrive, [10.0; 6]);

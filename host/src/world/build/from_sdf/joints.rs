@@ -52,17 +52,17 @@ impl<'a> Reading<'a> {
             self.warn(&joint.span, format!("joint {name} joins a link to itself: it is left out"));
             return;
         }
-        let constant_velocity = "a joint of constant velocity: where both angles are large, it differs from a cross joint";
+        let constant_velocity =
+            "a joint of constant velocity: where both angles are large, it differs from a cross joint";
         let (kind, approximation) = match joint.kind {
             sdf::JointKind::Fixed | sdf::JointKind::Gearbox => (JointKind::Fixed, None),
             sdf::JointKind::Revolute | sdf::JointKind::Continuous => (JointKind::Revolute, None),
             sdf::JointKind::Prismatic => (JointKind::Prismatic, None),
             sdf::JointKind::Ball => (JointKind::Ball, None),
             sdf::JointKind::Universal | sdf::JointKind::Revolute2 => (JointKind::Universal, Some(constant_velocity)),
-            sdf::JointKind::Screw => (
-                JointKind::Cylindrical,
-                Some("one whose travel follows its turn: a force along it does not turn it"),
-            ),
+            sdf::JointKind::Screw => {
+                (JointKind::Cylindrical, Some("one whose travel follows its turn: a force along it does not turn it"))
+            }
         };
         if let Some(what) = approximation {
             self.warn(&joint.span, format!("joint {name} ({}) is built as {what}", joint.kind.name()));
