@@ -1,74 +1,171 @@
 //! The frames of a file as a tree of text and as a graph for Graphviz.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use glamx::DPose3;
 
-use super::typed::{Joint, Link, Model, Root, World};
+use super::typed::{Joint, Model, Root, World};
 use super::value::roll_pitch_yaw;
 
-/// The frames of a file, one in a line, each under the scope that it is in, with its pose there and what it is
-/// relative or attached to.
+/// A frame of a file.
+struct Frame {
+    /// Scoped name, unique in the file.
+    id: String,
+    kind: &'static str,
+    name: String,
+    /// The frame that its pose is relative to; `None` for a world, or a model on its own.
+    base: Option<String>,
+    /// In the world, or in the model that the file is about.
+    pose: DPose3,
+    /// What it is fixed to, or what it joins.
+    note: String,
+    /// A joint's parent and child.
+    ends: Option<(String, String)>,
+}
+
+/// The frames of a file, one in a line, each under the frame that its pose is relative to, with its pose there: position
+/// (m), then roll, pitch and yaw (rad). Frames whose base is not known come last.
 pub fn text(root: &Root) -> String {
-    let mut out = String::new();
-    for world in &root.worlds {
-        world_text(&mut out, world);
+    let frames = frames(root);
+    let mut children: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (n, frame) in frames.iter().enumerate() {
+        children.entry(frame.base.as_deref()).or_default().push(n);
     }
-    if let Some(model) = &root.model {
-        model_text(&mut out, model, 0);
+    let mut out = String::new();
+    let mut printed = vec![false; frames.len()];
+    // A stack instead of recursion: a file may chain frames as long as it likes.
+    let mut open: Vec<(usize, usize)> = children.get(&None).into_iter().flatten().rev().map(|n| (*n, 0)).collect();
+    let places: HashMap<&str, usize> = frames.iter().enumerate().map(|(n, frame)| (frame.id.as_str(), n)).collect();
+    while let Some((n, depth)) = open.pop() {
+        let frame = &frames[n];
+        printed[n] = true;
+        let base = frame.base.as_deref().and_then(|base| places.get(base)).map(|n| frames[*n].pose);
+        let pose = base.map_or(frame.pose, |base| base.inv_mul(&frame.pose));
+        let _ = write!(out, "{:indent$}{} {}", "", frame.kind, frame.name, indent = depth * 2);
+        if frame.base.is_some() {
+            let _ = write!(out, "  [{}]", shown(&pose));
+        }
+        let _ = writeln!(out, "{}{}", if frame.note.is_empty() { "" } else { "  " }, frame.note);
+        open.extend(children.get(&Some(frame.id.as_str())).into_iter().flatten().rev().map(|n| (*n, depth + 1)));
+    }
+    for (frame, _) in frames.iter().zip(&printed).filter(|(_, printed)| !**printed) {
+        let base = frame.base.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "{} {}  relative to {base}, which leads nowhere", frame.kind, frame.id);
     }
     out
 }
 
-fn world_text(out: &mut String, world: &World) {
-    let _ = writeln!(out, "world {}", world.name);
+/// The frames of a file as a Graphviz digraph: a solid arrow from each frame to the one that its pose is relative to,
+/// a dashed one from each joint's parent to its child.
+pub fn dot(root: &Root) -> String {
+    let mut out = String::from("digraph frames {\n  rankdir=RL;\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    for frame in frames(root) {
+        let id = escape(&frame.id);
+        let _ = writeln!(out, "  \"{id}\" [label=\"{} {}\"];", frame.kind, escape(&frame.name));
+        if let Some(base) = &frame.base {
+            let _ = writeln!(out, "  \"{id}\" -> \"{}\";", escape(base));
+        }
+        if let Some((parent, child)) = &frame.ends {
+            let label = escape(&frame.name);
+            let _ =
+                writeln!(out, "  \"{}\" -> \"{}\" [style=dashed, label=\"{label}\"];", escape(parent), escape(child));
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn frames(root: &Root) -> Vec<Frame> {
+    let mut out = Vec::new();
+    for world in &root.worlds {
+        out.push(own("world", &world.name, DPose3::IDENTITY));
+        of_world(world, &mut out);
+    }
+    if let Some(model) = &root.model {
+        out.push(own("model", &model.name, model.world_pose));
+        of_model(model, &model.name, &mut out);
+    }
+    out
+}
+
+fn own(kind: &'static str, name: &str, pose: DPose3) -> Frame {
+    Frame { id: name.to_owned(), kind, name: name.to_owned(), base: None, pose, note: String::new(), ends: None }
+}
+
+fn of_world(world: &World, out: &mut Vec<Frame>) {
+    let scope = &world.name;
     for frame in &world.frames {
-        line(out, 1, "frame", &frame.name, &frame.pose_in_parent, &frame.pose.relative_to, &frame.attached_link);
+        let base = first([&frame.pose.relative_to, &frame.attached_to]);
+        out.push(in_scope(scope, "frame", &frame.name, base, frame.pose_in_parent, on(&frame.attached_link)));
     }
     for joint in &world.joints {
-        joint_text(out, joint, 1);
+        out.push(of_joint(scope, joint));
     }
     for model in &world.models {
-        model_text(out, model, 1);
+        out.push(in_scope(scope, "model", &model.name, &model.pose.relative_to, model.world_pose, on_link(model)));
+        of_model(model, &format!("{scope}::{}", model.name), out);
     }
     for light in &world.lights {
-        line(out, 1, "light", &light.name, &light.world_pose, &light.pose.relative_to, "");
+        out.push(in_scope(scope, "light", &light.name, &light.pose.relative_to, light.world_pose, String::new()));
     }
 }
 
-fn model_text(out: &mut String, model: &Model, depth: usize) {
-    let attached = &model.resolved_canonical_link;
-    line(out, depth, "model", &model.name, &model.pose_in_parent, &model.pose.relative_to, attached);
-    for Link { name, pose, pose_in_model, .. } in &model.links {
-        line(out, depth + 1, "link", name, pose_in_model, &pose.relative_to, "");
+fn of_model(model: &Model, scope: &str, out: &mut Vec<Frame>) {
+    for link in &model.links {
+        out.push(in_scope(scope, "link", &link.name, &link.pose.relative_to, link.world_pose, String::new()));
     }
     for joint in &model.joints {
-        joint_text(out, joint, depth + 1);
+        out.push(of_joint(scope, joint));
     }
     for frame in &model.frames {
-        let attached = &frame.attached_link;
-        line(out, depth + 1, "frame", &frame.name, &frame.pose_in_parent, &frame.pose.relative_to, attached);
+        let base = first([&frame.pose.relative_to, &frame.attached_to]);
+        let pose = model.world_pose * frame.pose_in_parent;
+        out.push(in_scope(scope, "frame", &frame.name, base, pose, on(&frame.attached_link)));
     }
     for nested in &model.models {
-        model_text(out, nested, depth + 1);
+        out.push(in_scope(scope, "model", &nested.name, &nested.pose.relative_to, nested.world_pose, on_link(nested)));
+        of_model(nested, &format!("{scope}::{}", nested.name), out);
     }
 }
 
-fn joint_text(out: &mut String, joint: &Joint, depth: usize) {
-    let relative_to = if joint.pose.relative_to.is_empty() { &joint.child } else { &joint.pose.relative_to };
-    let ends = format!("{} -> {}", joint.parent_link.name(), joint.child_link.name());
-    line(out, depth, joint.kind.name(), &joint.name, &joint.pose_in_model, relative_to, &ends);
+fn of_joint(scope: &str, joint: &Joint) -> Frame {
+    let (parent, child) = (joint.parent_link.name(), joint.child_link.name());
+    let base = first([&joint.pose.relative_to, &joint.child]);
+    let note = format!("joins {parent} and {child}");
+    let mut frame = in_scope(scope, joint.kind.name(), &joint.name, base, joint.world_pose, note);
+    if !parent.is_empty() && !child.is_empty() {
+        let end = |name: &str| if name == "world" { world_of(scope) } else { format!("{scope}::{name}") };
+        frame.ends = Some((end(parent), end(child)));
+    }
+    frame
 }
 
-fn line(out: &mut String, depth: usize, kind: &str, name: &str, pose: &DPose3, relative_to: &str, attached: &str) {
-    let _ = write!(out, "{:indent$}{kind} {name}  [{}]", "", shown(pose), indent = depth * 2);
-    if !relative_to.is_empty() {
-        let _ = write!(out, "  relative to {relative_to}");
-    }
-    if !attached.is_empty() {
-        let _ = write!(out, "  on {attached}");
-    }
-    out.push('\n');
+/// A frame in a scope; an empty name for the scope's own frame.
+fn in_scope(scope: &str, kind: &'static str, name: &str, base: &str, pose: DPose3, note: String) -> Frame {
+    let base = match base {
+        "" | "__model__" => scope.to_owned(),
+        "world" => world_of(scope),
+        base => format!("{scope}::{}", base.trim_end_matches("::__model__")),
+    };
+    Frame { id: format!("{scope}::{name}"), kind, name: name.to_owned(), base: Some(base), pose, note, ends: None }
+}
+
+/// The outermost scope.
+fn world_of(scope: &str) -> String {
+    scope.split("::").next().unwrap_or(scope).to_owned()
+}
+
+fn on_link(model: &Model) -> String {
+    on(&model.resolved_canonical_link)
+}
+
+fn on(attached: &str) -> String {
+    if attached.is_empty() { String::new() } else { format!("on {attached}") }
+}
+
+fn first<const N: usize>(names: [&String; N]) -> &str {
+    names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
 }
 
 /// A pose to six digits: position (m), then roll, pitch and yaw (rad).
@@ -76,84 +173,6 @@ fn shown(pose: &DPose3) -> String {
     let rotation = roll_pitch_yaw(pose.rotation);
     let numbers = pose.translation.to_array().into_iter().chain(rotation);
     numbers.map(|n| format!("{}", (n * 1e6).round() / 1e6 + 0.0)).collect::<Vec<_>>().join(" ")
-}
-
-/// The frames of a file as a Graphviz digraph: a solid arrow from each frame to the one that its pose is relative to,
-/// a dashed one from each joint's parent to its child.
-pub fn dot(root: &Root) -> String {
-    let mut out = String::from("digraph frames {\n  rankdir=RL;\n  node [shape=box, fontname=\"sans-serif\"];\n");
-    for world in &root.worlds {
-        let scope = format!("{}|", world.name);
-        node(&mut out, &scope, &world.name, "world");
-        for frame in &world.frames {
-            let base = first([&frame.pose.relative_to, &frame.attached_to]);
-            edge(&mut out, &scope, &frame.name, base, "frame");
-        }
-        for model in &world.models {
-            edge(&mut out, &scope, &model.name, &model.pose.relative_to, "model");
-            model_dot(&mut out, &format!("{scope}{}::", model.name), model);
-        }
-        world.joints.iter().for_each(|joint| joint_dot(&mut out, &scope, joint));
-    }
-    if let Some(model) = &root.model {
-        node(&mut out, &format!("{}::", model.name), &model.name, "model");
-        model_dot(&mut out, &format!("{}::", model.name), model);
-    }
-    out.push_str("}\n");
-    out
-}
-
-fn model_dot(out: &mut String, scope: &str, model: &Model) {
-    for link in &model.links {
-        edge(out, scope, &link.name, &link.pose.relative_to, "link");
-    }
-    for frame in &model.frames {
-        edge(out, scope, &frame.name, first([&frame.pose.relative_to, &frame.attached_to]), "frame");
-    }
-    for joint in &model.joints {
-        edge(out, scope, &joint.name, first([&joint.pose.relative_to, &joint.child]), joint.kind.name());
-        joint_dot(out, scope, joint);
-    }
-    for nested in &model.models {
-        edge(out, scope, &nested.name, &nested.pose.relative_to, "model");
-        model_dot(out, &format!("{scope}{}::", nested.name), nested);
-    }
-}
-
-fn joint_dot(out: &mut String, scope: &str, joint: &Joint) {
-    let (parent, child) = (joint.parent_link.name(), joint.child_link.name());
-    if parent.is_empty() || child.is_empty() {
-        return;
-    }
-    let parent = if parent == "world" { "world".to_owned() } else { format!("{scope}{parent}") };
-    let label = escape(&joint.name);
-    let _ = writeln!(
-        out,
-        "  \"{}\" -> \"{}\" [style=dashed, label=\"{label}\"];",
-        escape(&parent),
-        escape(&format!("{scope}{child}"))
-    );
-}
-
-fn first<const N: usize>(names: [&String; N]) -> &str {
-    names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
-}
-
-fn node(out: &mut String, id: &str, name: &str, kind: &str) {
-    let _ = writeln!(out, "  \"{}\" [label=\"{kind} {}\"];", escape(id.trim_end_matches("::")), escape(name));
-}
-
-/// A frame, and the arrow to what its pose is relative to; an empty name for the scope's own frame.
-fn edge(out: &mut String, scope: &str, name: &str, base: &str, kind: &str) {
-    let id = format!("{scope}{name}");
-    node(out, &id, name, kind);
-    let own = matches!(base, "" | "__model__" | "world");
-    let base = if own {
-        scope.trim_end_matches("::").to_owned()
-    } else {
-        format!("{scope}{}", base.trim_end_matches("::__model__"))
-    };
-    let _ = writeln!(out, "  \"{}\" -> \"{}\";", escape(&id), escape(&base));
 }
 
 fn escape(text: &str) -> String {
@@ -165,19 +184,33 @@ mod tests {
     use crate::sdf::{LoadOptions, Source, load_source};
 
     #[test]
-    fn frames_are_shown_with_what_they_hang_on() {
+    fn frames_are_shown_under_what_they_hang_on() {
         let text = "<sdf version='1.9'><world name='w'><frame name='f'><pose>0 0 1 0 0 0</pose></frame>
-            <model name='m'><pose relative_to='f'>1 0 0 0 0 0</pose><link name='a'/><link name='b'/>
-            <joint name='j' type='fixed'><parent>a</parent><child>b</child></joint></model></world></sdf>";
+            <model name='m'><pose relative_to='f'>1 0 0 0 0 0</pose><link name='a'/><link name='b'><pose relative_to='j'>0 2 0 0 0 0</pose></link>
+            <joint name='j' type='fixed'><pose relative_to='a'>0 0 3 0 0 0</pose><parent>a</parent><child>b</child></joint></model></world></sdf>";
         let loaded = load_source(&Source::new("g.sdf", text), &LoadOptions::default());
         let lines = super::text(&loaded.root);
-        assert_eq!(
-            lines,
-            "world w\n  frame f  [0 0 1 0 0 0]  on world\n  model m  [1 0 1 0 0 0]  relative to f  on a\n    link a  [0 0 0 0 0 0]\n    link b  [0 0 0 0 0 0]\n    fixed j  [0 0 0 0 0 0]  relative to b  on a -> b\n"
-        );
+        let expected = "\
+world w
+  frame f  [0 0 1 0 0 0]  on world
+    model m  [1 0 0 0 0 0]  on a
+      link a  [0 0 0 0 0 0]
+        fixed j  [0 0 3 0 0 0]  joins a and b
+          link b  [0 2 0 0 0 0]
+";
+        assert_eq!(lines, expected);
         let dot = super::dot(&loaded.root);
-        assert!(dot.contains("\"w|m\" -> \"w|f\";"), "{dot}");
-        assert!(dot.contains("\"w|m::a\" -> \"w|m::b\" [style=dashed, label=\"j\"];"), "{dot}");
-        assert!(dot.contains("\"w|m::a\" -> \"w|m\";"), "{dot}");
+        assert!(dot.contains("\"w::m\" -> \"w::f\";"), "{dot}");
+        assert!(dot.contains("\"w::m::a\" -> \"w::m::b\" [style=dashed, label=\"j\"];"), "{dot}");
+        assert!(dot.contains("\"w::m::a\" -> \"w::m\";"), "{dot}");
+    }
+
+    #[test]
+    fn frames_that_hang_on_each_other_are_shown_too() {
+        let text = "<sdf version='1.9'><world name='w'><frame name='f'><pose relative_to='g'/></frame>
+            <frame name='g'><pose relative_to='f'/></frame></world></sdf>";
+        let loaded = load_source(&Source::new("g.sdf", text), &LoadOptions::default());
+        let lines = super::text(&loaded.root);
+        assert!(lines.contains("frame w::f  relative to w::g, which leads nowhere"), "{lines}");
     }
 }
