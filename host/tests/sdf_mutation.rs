@@ -1,134 +1,88 @@
-//! Damaged files: whatever is done to a file, loading it ends with findings and without a panic, in time that has
-//! to do with the file's size. `PROPTEST_CASES` sets how many; `SDF_MUTATION_DIR` takes other files to begin with.
+//! Damaged files: whatever is done to a file, reading it, building it and running it end with findings and without a
+//! panic, in time that has to do with the file's size.
+//!
+//! Runs on stable, without coverage: `PROPTEST_CASES` sets how many files are tried, `SDF_MUTATION_DIR` takes other files to
+//! begin with.
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod mutate;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mutate::{apply, change, files};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tickworks::sdf::{self, LoadOptions, Source};
+use tickworks::sdf::{self, LoadOptions, Node, Source, XmlLimits, mesh};
+use tickworks::world::{BuildOptions, World};
 
 /// Far beyond what any of these files takes, on a machine with other work to do.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
-#[derive(Clone, Debug)]
-enum Change {
-    /// Takes a range out.
-    Remove(f64, usize),
-    /// Puts a range in again somewhere else.
-    Copy(f64, usize, f64),
-    /// Puts a text in.
-    Insert(f64, &'static str),
-    /// Replaces a number of the file by another text.
-    Number(f64, &'static str),
-    /// Cuts the file.
-    Cut(f64),
-    /// Changes a byte.
-    Byte(f64, u8),
-}
-
-/// Texts that mean something, in places where they do not belong.
-const PIECES: [&str; 24] = [
-    "<",
-    ">",
-    "/>",
-    "</link>",
-    "<link name='a'>",
-    "<model name='m'>",
-    "<pose relative_to='m'>1 2 3 4 5 6</pose>",
-    "<include><uri>model://crate</uri></include>",
-    "<include merge='true'><uri>model://crate</uri></include>",
-    "<frame name='f' attached_to='f'/>",
-    "<joint name='j' type='ball'><parent>a</parent><child>a</child></joint>",
-    "<!--",
-    "-->",
-    "<![CDATA[",
-    "&#x0;",
-    "&amp;",
-    "\"",
-    "::",
-    "__model__",
-    "__root__",
-    "world",
-    "\u{feff}",
-    "\0",
-    "ä€",
-];
-
-const NUMBERS: [&str; 12] =
-    ["", "nan", "inf", "-inf", "1e400", "-0", "1e-320", "99999999999999999999", "0x10", "1,5", "--1", "1 2 3 4 5 6 7"];
-
-fn change() -> impl Strategy<Value = Change> {
-    let at = 0.0..1.0f64;
-    prop_oneof![
-        (at.clone(), 1..200usize).prop_map(|(at, len)| Change::Remove(at, len)),
-        (at.clone(), 1..400usize, at.clone()).prop_map(|(from, len, to)| Change::Copy(from, len, to)),
-        (at.clone(), proptest::sample::select(&PIECES[..])).prop_map(|(at, piece)| Change::Insert(at, piece)),
-        (at.clone(), proptest::sample::select(&NUMBERS[..])).prop_map(|(at, number)| Change::Number(at, number)),
-        at.clone().prop_map(Change::Cut),
-        (at, any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
-    ]
-}
-
-fn apply(text: &mut Vec<u8>, change: &Change) {
-    let place = |at: f64, length: usize| ((at * length as f64) as usize).min(length);
-    match change {
-        Change::Remove(at, length) => {
-            let start = place(*at, text.len());
-            let end = (start + length).min(text.len());
-            text.drain(start..end);
-        }
-        Change::Copy(from, length, to) => {
-            let start = place(*from, text.len());
-            let piece = text[start..(start + length).min(text.len())].to_vec();
-            let to = place(*to, text.len());
-            text.splice(to..to, piece);
-        }
-        Change::Insert(at, piece) => {
-            let at = place(*at, text.len());
-            text.splice(at..at, piece.bytes());
-        }
-        Change::Number(at, number) => {
-            let start = place(*at, text.len());
-            let Some(first) = text[start..].iter().position(u8::is_ascii_digit) else { return };
-            let first = start + first;
-            let length = text[first..].iter().take_while(|b| b.is_ascii_digit()).count();
-            text.splice(first..first + length, number.bytes());
-        }
-        Change::Cut(at) => text.truncate(place(*at, text.len())),
-        Change::Byte(at, byte) => {
-            let at = place(*at, text.len());
-            if let Some(place) = text.get_mut(at) {
-                *place = *byte;
-            }
-        }
-    }
-}
-
-fn files(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "sdf" || e == "world" || e == "urdf") {
-            found.push(path);
-        }
-    }
-}
-
-#[test]
-fn damaged_files_never_panic_and_never_hang() {
+fn seeds() -> Vec<PathBuf> {
     let dir = std::env::var_os("SDF_MUTATION_DIR").map_or_else(|| PathBuf::from("tests/sdf"), PathBuf::from);
     let mut seeds = Vec::new();
-    files(&dir, &mut seeds);
+    files(&dir, &["sdf", "world", "urdf"], &mut seeds);
     seeds.sort();
     assert!(!seeds.is_empty());
+    seeds
+}
+
+fn config() -> Config {
+    Config { failure_persistence: None, ..Config::default() }
+}
+
+/// The tree reader: every element lies in its parent and in the file, and is found again where it lies.
+#[test]
+fn trees_of_damaged_files_hold_together() {
+    fn check(node: Node<'_>, text: &str, count: &mut usize) -> Result<(), TestCaseError> {
+        *count += 1;
+        let span = node.span();
+        let range = span.range();
+        prop_assert!(range.start < range.end && range.end <= text.len(), "{range:?}");
+        prop_assert!(text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
+        prop_assert!(text[range.clone()].starts_with('<'), "{:?}", &text[range.clone()]);
+        for attribute in node.attributes() {
+            let inner = attribute.span().range();
+            prop_assert!(range.start < inner.start && inner.end <= range.end);
+        }
+        for child in node.children() {
+            let inner = child.span().range();
+            prop_assert!(range.start < inner.start && inner.end <= range.end, "{inner:?} in {range:?}");
+            check(child, text, count)?;
+        }
+        Ok(())
+    }
+    let strategy = (proptest::sample::select(seeds()), proptest::collection::vec(change(), 0..8));
+    TestRunner::new(config())
+        .run(&strategy, |(seed, changes)| {
+            let mut bytes = fs::read(&seed).unwrap();
+            changes.iter().for_each(|change| apply(&mut bytes, change));
+            let source: Arc<Source> = Source::new(&seed, String::from_utf8_lossy(&bytes));
+            match sdf::parse(&source, &XmlLimits::default()) {
+                Ok(document) => {
+                    let mut count = 0;
+                    check(document.root(), source.text(), &mut count)?;
+                    prop_assert!(count > 0);
+                }
+                Err(finding) => {
+                    prop_assert!(finding.span.is_some(), "{finding}");
+                    drop(finding.render());
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The whole way: from a file to a world that ticks.
+#[test]
+fn damaged_files_never_panic_and_never_hang() {
     let options = LoadOptions { model_paths: vec![PathBuf::from("tests/sdf/models")], ..LoadOptions::default() };
-    let config = Config { failure_persistence: None, ..Config::default() };
-    let strategy = (proptest::sample::select(seeds), proptest::collection::vec(change(), 1..8));
-    TestRunner::new(config)
+    let strategy = (proptest::sample::select(seeds()), proptest::collection::vec(change(), 1..8));
+    TestRunner::new(config())
         .run(&strategy, |(seed, changes)| {
             let mut bytes = fs::read(&seed).unwrap();
             changes.iter().for_each(|change| apply(&mut bytes, change));
@@ -138,10 +92,85 @@ fn damaged_files_never_panic_and_never_hang() {
             // What is said and shown must hold as well.
             loaded.diagnostics.iter().for_each(|d| drop((d.render(), d.to_json())));
             let _ = sdf::report::json(&loaded);
+            drop((sdf::graph::text(&loaded.root), sdf::graph::dot(&loaded.root)));
+            if !loaded.has_errors() {
+                drop(sdf::write::resolved(&loaded.root));
+                if let Some(mut document) = loaded.into_world() {
+                    sdf::state::apply(&mut document);
+                    run(&document);
+                }
+            }
             prop_assert!(begin.elapsed() < TOO_LONG, "took {:?}", begin.elapsed());
             Ok(())
         })
         .unwrap();
+}
+
+/// Three ticks of a world, if it can be built and asks for a sane number of steps.
+fn run(document: &sdf::World) {
+    let Ok((mut world, _)) = World::build(document, &BuildOptions::default()) else { return };
+    for _ in 0..if world.subticks() <= 100 { 3 } else { 0 } {
+        world.physics_tick();
+    }
+    assert!(world.bodies().poses.iter().flatten().all(|x| x.is_finite()));
+    world.reset();
+}
+
+/// Mesh files: each kind, as the exporters write it, then damaged.
+#[test]
+fn damaged_meshes_never_panic_and_never_hang() {
+    let mut seeds = Vec::new();
+    files(&PathBuf::from("tests/sdf/meshes"), &["stl", "obj", "dae", "gltf", "glb"], &mut seeds);
+    if let Some(dir) = std::env::var_os("SDF_MUTATION_DIR") {
+        files(&PathBuf::from(dir), &["stl", "obj", "dae", "gltf", "glb"], &mut seeds);
+    }
+    seeds.sort();
+    assert!(seeds.len() >= 5, "{seeds:?}");
+    let dir = tempfile::tempdir().unwrap();
+    let strategy = (proptest::sample::select(seeds), proptest::collection::vec(change(), 0..8));
+    TestRunner::new(config())
+        .run(&strategy, |(seed, changes)| {
+            let mut bytes = fs::read(&seed).unwrap();
+            changes.iter().for_each(|change| apply(&mut bytes, change));
+            let file = dir.path().join("damaged").with_extension(seed.extension().unwrap());
+            fs::write(&file, &bytes).unwrap();
+            let begin = Instant::now();
+            match mesh::load(&file) {
+                Ok(mesh) => {
+                    let all = mesh.merged();
+                    let count = all.vertices.len() as u32;
+                    prop_assert!(all.triangles.iter().flatten().all(|index| *index < count));
+                    for optimization in ["", "convex_hull", "convex_decomposition"] {
+                        touch(&file, optimization);
+                    }
+                }
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+            prop_assert!(begin.elapsed() < TOO_LONG, "took {:?}", begin.elapsed());
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// A mesh as a wall and as a body that falls on it.
+fn touch(file: &std::path::Path, optimization: &str) {
+    let model = |name: &str, rest: &str| {
+        format!(
+            "<model name='{name}'>{rest}<link name='l'><collision name='c'><geometry><mesh optimization='{optimization}'>\
+             <uri>{}</uri><convex_decomposition><max_convex_hulls>4</max_convex_hulls><voxel_resolution>1000</voxel_resolution>\
+             </convex_decomposition></mesh></geometry></collision></link></model>",
+            file.display()
+        )
+    };
+    let text = format!(
+        "<sdf version='1.11'><world name='w'>{}{}</world></sdf>",
+        model("wall", "<static>true</static>"),
+        model("body", "<pose>0 0 1 0 0 0</pose>")
+    );
+    let loaded = sdf::load_source(&Source::new("w.sdf", text), &LoadOptions::default());
+    if let (false, Some(document)) = (loaded.has_errors(), loaded.into_world()) {
+        run(&document);
+    }
 }
 
 /// Files that are made to cost more than they weigh.

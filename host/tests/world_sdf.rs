@@ -97,6 +97,53 @@ fn what_cannot_be_built_is_said_with_its_place() {
 }
 
 #[test]
+fn what_is_out_of_the_engine_s_reach_is_said_with_its_place() {
+    let size = |what: &str| format!("<model name='m'>{what}</model>");
+    for (body, says) in [
+        ("<pose>0 1e20 0 0 0 0</pose><link name='l'/>", "1e20 m, but must be within 1e9 m"),
+        (
+            "<link name='l'><collision name='c'><pose>0 0 -5e9 0 0 0</pose><geometry><sphere><radius>1</radius></sphere></geometry></collision></link>",
+            "-5e9 m",
+        ),
+        (
+            "<link name='l'><collision name='c'><geometry><sphere><radius>3e9</radius></sphere></geometry></collision></link>",
+            "at most 1e9 m",
+        ),
+        ("<link name='l'><inertial><pose>1e12 0 0 0 0 0</pose></inertial></link>", "centre of mass"),
+        ("<link name='l'><inertial><mass>1e-39</mass></inertial></link>", "the mass is"),
+    ] {
+        let errors = World::build(&document(&size(body)), &BuildOptions::default()).err().unwrap();
+        let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let plain = text.replace("100000000000000000000", "1e20").replace("-5000000000", "-5e9");
+        assert!(text.contains("test.sdf:2") && plain.contains(says), "{body}: {text}");
+    }
+}
+
+#[test]
+fn a_hollow_mesh_that_moves_is_hollow_when_it_is_decomposed() {
+    let meshes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdf/meshes");
+    let world = |optimization: &str, file: &str| {
+        build(&format!(
+            r#"<model name="floor"><static>true</static><link name="l"><collision name="c"><geometry><plane/></geometry></collision></link></model>
+               <model name="channel"><pose>0 0 0.001 0 0 0</pose><link name="l"><inertial><pose>0 0 0.1 0 0 0</pose><mass>5</mass></inertial>
+                 <collision name="c"><geometry><mesh optimization="{optimization}"><uri>{}</uri><submesh><name>channel</name></submesh></mesh></geometry></collision></link></model>
+               <model name="ball"><pose>0 0 0.8 0 0 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.1</radius></sphere></geometry></collision></link></model>"#,
+            meshes.join(file).display()
+        ))
+    };
+    for file in ["channel.obj", "channel.dae", "channel.gltf", "channel.glb"] {
+        for (optimization, floor) in [("convex_decomposition", 0.1), ("convex_hull", 0.5)] {
+            let mut world = world(optimization, file);
+            for _ in 0..180 {
+                world.physics_tick();
+            }
+            let ball = world.pose(world.find(kind::BODY, "ball::l").unwrap()).unwrap();
+            assert!((ball[2] - floor - 0.1).abs() < 0.02, "{file} {optimization}: the ball is at {}", ball[2]);
+        }
+    }
+}
+
+#[test]
 fn approximations_are_said() {
     let document = document(
         r#"<model name="m"><link name="a"/><link name="b"/>

@@ -97,3 +97,28 @@ pub fn diffs(count: usize) -> String {
     }
     world(0.001, "0 0 -9.81", &body)
 }
+
+/// Models of one link on a grid, 1 m apart: box, sphere, cylinder, capsule, ellipsoid in turn, each with its inertia and
+/// a visual of the same form.
+pub fn mixed(count: usize) -> String {
+    let side = (count as f64).sqrt().ceil() as usize;
+    let mut body = plane();
+    for n in 0..count {
+        let (x, y) = (n % side, n / side);
+        let form = match n % 5 {
+            0 => "<box><size>0.4 0.4 0.4</size></box>",
+            1 => "<sphere><radius>0.2</radius></sphere>",
+            2 => "<cylinder><radius>0.2</radius><length>0.4</length></cylinder>",
+            3 => "<capsule><radius>0.1</radius><length>0.2</length></capsule>",
+            _ => "<ellipsoid><radii>0.2 0.2 0.2</radii></ellipsoid>",
+        };
+        let _ = writeln!(
+            body,
+            "<model name=\"m{n}\"><pose>{x} {y} 0.2 0 0 0</pose><link name=\"link\">{}\
+             <collision name=\"c\"><geometry>{form}</geometry></collision>\
+             <visual name=\"v\"><geometry>{form}</geometry></visual></link></model>",
+            inertial(1.0, [0.02; 3], "0 0 0 0 0 0")
+        );
+    }
+    world(0.001, "0 0 -9.81", &body)
+}

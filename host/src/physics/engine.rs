@@ -7,7 +7,7 @@ use rapier3d::prelude::SolverFlags;
 use serde::{Deserialize, Serialize};
 
 use super::body::{self, BodyKind, BodySpec, ColliderSpec, Mark};
-use super::convert::{pose_in, pose_out, vec_in, vec_out};
+use super::convert::{check_pose, pose_in, pose_out, vec_in, vec_out};
 use super::cooked::Cooked;
 use super::coupling::Coupling;
 use super::joint::JointSpec;
@@ -119,9 +119,7 @@ impl Physics {
     /// # Errors
     /// One sentence about what is wrong with its inertial or its pose.
     pub fn add_body(&mut self, spec: &BodySpec, tag: u64) -> Result<BodyHandle, String> {
-        if !spec.pose.is_finite() {
-            return Err(format!("the pose {:?} is not finite", spec.pose));
-        }
+        check_pose(&spec.pose)?;
         let builder = match spec.kind {
             BodyKind::Static => RigidBodyBuilder::fixed(),
             BodyKind::Dynamic { can_sleep } => RigidBodyBuilder::dynamic()
@@ -165,9 +163,7 @@ impl Physics {
     /// # Errors
     /// One sentence about what is wrong with its shape.
     pub fn add_collider(&mut self, body: BodyHandle, spec: &ColliderSpec) -> Result<(), String> {
-        if !spec.pose.is_finite() {
-            return Err(format!("the pose {:?} is not finite", spec.pose));
-        }
+        check_pose(&spec.pose)?;
         let flier = self.world.bodies.get(body.0).is_some_and(is_flier);
         for collider in body::colliders(spec, flier, &mut self.cooked)? {
             self.world.insert_collider(collider, Some(body.0));

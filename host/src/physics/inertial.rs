@@ -3,7 +3,7 @@
 use glamx::{DMat3, DPose3, DQuat, DVec3};
 use rapier3d::dynamics::MassProperties;
 
-use super::convert::{quat_in, vec_in};
+use super::convert::{check_pose, quat_in, vec_in};
 
 /// How a body resists acceleration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,13 +66,15 @@ impl Inertial {
     /// # Errors
     /// One sentence, when mass or a principal moment is not positive and finite.
     pub(super) fn for_engine(&self) -> Result<MassProperties, String> {
-        let usable = |x: f64| (x as f32).is_finite() && (x as f32) > 0.0;
+        // The engine calculates with their inverses, too.
+        let usable = |x: f64| (x as f32).is_finite() && (x as f32) > 0.0 && (1.0 / x as f32).is_finite();
         if !usable(self.mass) {
             return Err(format!("the mass is {} kg, but must be positive and finite", self.mass));
         }
         if self.moments.iter().any(|x| !x.is_finite()) || !self.pose.is_finite() {
             return Err(format!("the inertia {:?} is not finite", self.moments));
         }
+        check_pose(&self.pose).map_err(|what| format!("the centre of mass: {what}"))?;
         let (moments, axes) = self.principal();
         if !moments.to_array().into_iter().all(usable) {
             return Err(format!(

@@ -26,6 +26,7 @@ pub mod snapshot;
 pub mod sweep;
 
 pub use body::{BodyKind, BodySpec, ColliderSpec, Surface};
+pub use convert::REACH;
 pub use coupling::Follower;
 pub use engine::{BodyHandle, JointHandle, Physics, PhysicsOptions, solver_iterations};
 pub use inertial::Inertial;

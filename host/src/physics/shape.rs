@@ -7,7 +7,7 @@ use rapier3d::parry::shape::{Ball, SharedShape, TriMeshFlags};
 use rapier3d::parry::transformation::vhacd::{VHACD, VHACDParameters};
 use rapier3d::parry::utils::Array2;
 
-use super::convert::vec_in;
+use super::convert::{REACH, vec_in};
 
 /// The form of a collider, in its own frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,10 +170,12 @@ const ELLIPSOID_DIVISIONS: u32 = 20;
 fn positive(what: &str, value: f64) -> Result<f32, String> {
     // The engine's f32 must see it as positive, too.
     let narrow = value as f32;
-    if narrow.is_finite() && narrow > 0.0 {
-        Ok(narrow)
-    } else {
+    if !(narrow.is_finite() && narrow > 0.0) {
         Err(format!("the {what} is {value}, but must be positive and finite"))
+    } else if value > REACH {
+        Err(format!("the {what} is {value} m, but must be at most {REACH:e} m"))
+    } else {
+        Ok(narrow)
     }
 }
 
@@ -182,8 +184,11 @@ fn not_negative(what: &str, value: f64) -> Result<f32, String> {
 }
 
 fn finite(points: &[DVec3]) -> Result<Vec<glamx::Vec3>, String> {
-    match points.iter().position(|p| !p.as_vec3().is_finite()) {
-        Some(bad) => Err(format!("point {bad} of a mesh is {}, but must be finite", points[bad])),
+    // Also true of what is no number.
+    match points.iter().position(|p| !p.abs().cmple(DVec3::splat(REACH)).all()) {
+        Some(bad) => {
+            Err(format!("point {bad} of a mesh is {}, but must be within {REACH:e} m of its origin", points[bad]))
+        }
         None => Ok(points.iter().map(|p| vec_in(*p)).collect()),
     }
 }
@@ -257,8 +262,8 @@ fn height_field(columns: usize, rows: usize, heights: &[f64], size: [f64; 2]) ->
     }
     let width = positive("size along x of a height field", size[0])?;
     let depth = positive("size along y of a height field", size[1])?;
-    if let Some(bad) = heights.iter().find(|h| !(**h as f32).is_finite()) {
-        return Err(format!("a height of a height field is {bad}, but must be finite"));
+    if let Some(bad) = heights.iter().find(|h| h.is_nan() || h.abs() > REACH) {
+        return Err(format!("a height of a height field is {bad} m, but must be within {REACH:e} m"));
     }
     // The engine's rows run along its z, which is -y here; its storage is column by column.
     let mut data = Vec::with_capacity(heights.len());
@@ -410,6 +415,9 @@ mod tests {
         let message = |shape: Shape| shape.pieces().unwrap_err();
         assert!(message(Shape::Sphere { radius: -1.0 }).contains("radius of a sphere is -1"));
         assert!(message(Shape::Box { size: DVec3::new(1.0, 0.0, 1.0) }).contains("along y"));
+        assert!(message(Shape::Sphere { radius: 1e20 }).contains("at most 1e9 m"));
+        let far: Arc<[DVec3]> = vec![DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z * f64::NAN].into();
+        assert!(message(Shape::ConvexHull { points: far }).contains("point 3"));
         assert!(message(Shape::Plane { normal: DVec3::ZERO }).contains("normal"));
         let line: Arc<[DVec3]> = (0..5).map(|i| DVec3::X * f64::from(i)).collect();
         assert!(message(Shape::ConvexHull { points: line.clone() }).contains("no convex hull"));

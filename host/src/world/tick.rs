@@ -14,8 +14,8 @@ use super::components::{
     Colliding, ControlInput, Flight, Link, LinkState, Motion, Phase, Pose, Robot, Velocity, Wheels,
 };
 use super::reach::{Ball, Grid};
-use crate::physics::BodyHandle;
 use crate::physics::sweep::Way;
+use crate::physics::{BodyHandle, REACH};
 
 /// What is within this of a robot's reach counts as within it, m: more than the distance at which the engine begins to
 /// prepare contacts.
@@ -24,9 +24,6 @@ const MARGIN: f64 = 0.03;
 /// What touches something presses on with at most this in a subtick, m: the engine's contacts are soft, and its solver only
 /// approximates, so that a faster one would drive what it pushes into what is behind that.
 const PRESS: f64 = 0.02;
-
-/// Beyond this the engine's `f32` ends to be of use, m.
-const FAR: f64 = 1e9;
 
 /// A DiffDrive is held up by what is below it within this cosine of straight down; that is no collision.
 const SUPPORT: f64 = 0.7;
@@ -150,7 +147,7 @@ impl World {
             };
             // What would leave the numbers' range stays where it is, and is reported.
             let reach = pose.0.translation.abs().max_element() + displacement.linear.length();
-            if !(reach < FAR && displacement.is_finite() && after.is_finite()) {
+            if !(reach < REACH && displacement.is_finite() && after.is_finite()) {
                 (displacement, after) = (Twist::ZERO, Twist::ZERO);
                 strays.push(flight.body);
             }
