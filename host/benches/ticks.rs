@@ -24,6 +24,7 @@ use tickworks::sim::{Ended, Observer, Options, Pace, Ready, Simulation, Stop};
 #[path = "../tests/by_hand/mod.rs"]
 mod by_hand;
 mod raw;
+#[allow(dead_code, reason = "each bench uses a part of it")]
 mod sdf_text;
 
 /// The plugins that ship, weakest first.

@@ -10,4 +10,5 @@ pub mod plugin;
 pub mod sdf;
 pub mod sim;
 mod suggest;
+mod whole_file;
 pub mod world;

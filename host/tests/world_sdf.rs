@@ -103,19 +103,18 @@ fn what_is_out_of_the_engine_s_reach_is_said_with_its_place() {
         ("<pose>0 1e20 0 0 0 0</pose><link name='l'/>", "1e20 m, but must be within 1e9 m"),
         (
             "<link name='l'><collision name='c'><pose>0 0 -5e9 0 0 0</pose><geometry><sphere><radius>1</radius></sphere></geometry></collision></link>",
-            "-5e9 m",
+            "-5000000000.0 m",
         ),
         (
             "<link name='l'><collision name='c'><geometry><sphere><radius>3e9</radius></sphere></geometry></collision></link>",
-            "at most 1e9 m",
+            "1e-12 to 1e9 m",
         ),
         ("<link name='l'><inertial><pose>1e12 0 0 0 0 0</pose></inertial></link>", "centre of mass"),
         ("<link name='l'><inertial><mass>1e-39</mass></inertial></link>", "the mass is"),
     ] {
         let errors = World::build(&document(&size(body)), &BuildOptions::default()).err().unwrap();
         let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        let plain = text.replace("100000000000000000000", "1e20").replace("-5000000000", "-5e9");
-        assert!(text.contains("test.sdf:2") && plain.contains(says), "{body}: {text}");
+        assert!(text.contains("test.sdf:2") && text.contains(says), "{body}: {text}");
     }
 }
 

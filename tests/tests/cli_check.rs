@@ -140,9 +140,8 @@ fn the_tree_of_frames_as_text_and_for_graphviz() {
     );
     let exit = check(&["--graph", path.to_str().unwrap()]);
     assert_eq!(exit.code, Some(0), "{exit:?}");
-    let line = |name: &str| exit.stdout.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
-    assert!(line("link camera").ends_with("[0 0 2 0 0 0]  relative to mount"), "{exit:?}");
-    assert!(line("frame mount").ends_with("[0 0 1 0 0 0]  on base"), "{exit:?}");
+    let tree = "model m\n  link base  [0 0 0 0 0 0]\n    frame mount  [0 0 1 0 0 0]  on base\n      link camera  [0 0 1 0 0 0]\n";
+    assert!(exit.stdout.starts_with(tree), "{exit:?}");
     let exit = check(&["--graph=dot", path.to_str().unwrap()]);
     assert!(exit.stdout.starts_with("digraph"), "{exit:?}");
     assert!(exit.stdout.contains("mount") && exit.stdout.contains("->"), "{exit:?}");
@@ -202,4 +201,62 @@ fn near(a: &Value, b: &Value) -> bool {
         }
         _ => a == b,
     }
+}
+
+#[test]
+fn a_file_is_replaced_only_when_asked_and_only_if_it_is_one() {
+    let scratch = Scratch::new();
+    let file = world("empty.sdf");
+    let convert = |output: &std::path::Path, more: &[&str]| {
+        tickworks(["convert", file.to_str().unwrap(), "-o", output.to_str().unwrap()].iter().chain(more))
+    };
+    let out = scratch.path().join("out.sdf");
+    assert_eq!(convert(&out, &[]).code, Some(0));
+    let exit = convert(&out, &[]);
+    assert!(exit.code == Some(1) && exit.stderr.contains("exists already; --overwrite replaces it"), "{exit:?}");
+    let link = scratch.path().join("link.sdf");
+    std::os::unix::fs::symlink(&out, &link).unwrap();
+    std::fs::write(&out, "old").unwrap();
+    assert_eq!(convert(&link, &["--overwrite"]).code, Some(0));
+    assert!(link.is_symlink() && std::fs::read_to_string(&out).unwrap().contains("<sdf"));
+    // A device, a socket or a directory of that name is not a file to be replaced.
+    let socket = scratch.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let exit = convert(&socket, &["--overwrite"]);
+    assert!(exit.code == Some(1) && exit.stderr.contains("it is no regular file"), "{exit:?}");
+    let nowhere = convert(std::path::Path::new("/nonexistent/out.sdf"), &[]);
+    assert!(nowhere.stderr.contains("cannot write /nonexistent/out.sdf: No such file"), "{nowhere:?}");
+    assert!(!nowhere.stderr.contains("tickworks-new"), "{nowhere:?}");
+}
+
+#[test]
+fn what_only_shows_when_it_is_built_is_said_as_well() {
+    let scratch = Scratch::new();
+    let two = scratch.write("two.sdf", "<sdf version='1.11'><world name='a'/><world name='b'/></sdf>");
+    let exit = check(&["--strict", two.to_str().unwrap()]);
+    assert!(
+        exit.code == Some(1) && exit.stdout.contains("the file has 2 worlds: the first, 'a', is the one that runs"),
+        "{exit:?}"
+    );
+    let fine = scratch.write(
+        "fine.sdf",
+        "<sdf version='1.11'><world name='a'><physics name='p' type='x'><max_step_size>1e-12</max_step_size></physics></world></sdf>",
+    );
+    let exit = check(&[fine.to_str().unwrap()]);
+    assert!(
+        exit.code == Some(1) && exit.stdout.contains("max_step_size is 1e-12 s, so that a tick at 60 Hz has"),
+        "{exit:?}"
+    );
+    let stiff =
+        scratch.world("<model name='m'><link name='l'/><tw:robot type='UAVLevel2' drag_coefficient='1e9'/></model>");
+    let exit = check(&[stiff.to_str().unwrap()]);
+    assert!(
+        exit.stdout.contains("the drag coefficient is 1000000000.0 1/s, but at 60 ticks a second must be at most 120"),
+        "{exit:?}"
+    );
+    let pipe = scratch.path().join("pipe.sdf");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let include = scratch.world(&format!("<include><uri>{}</uri></include>", pipe.display()));
+    let exit = check(&[include.to_str().unwrap()]);
+    assert!(exit.code == Some(1) && exit.stdout.contains("it is no regular file"), "{exit:?}");
 }

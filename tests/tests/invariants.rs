@@ -110,8 +110,16 @@ fn i1_a_reset_or_another_state_in_the_tick_leaves_no_request_without_its_one_rep
     let scene = scene().stress("stress", "");
     let host = Host::start(scene.file(), &["manual_move"], &["--real-time-factor", "50"]);
     let state = host.json().ok(json!({"cmd": "sim_get_state"}));
+    /// Lets the others end, also when a check has failed.
+    struct Done<'a>(&'a std::sync::atomic::AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
     let done = std::sync::atomic::AtomicBool::new(false);
     thread::scope(|scope| {
+        let _done = Done(&done);
         for changes in [json!({"cmd": "sim_reset"}), json!({"cmd": "sim_load_state", "state": state})] {
             let (host, done) = (&host, &done);
             scope.spawn(move || {
@@ -136,7 +144,6 @@ fn i1_a_reset_or_another_state_in_the_tick_leaves_no_request_without_its_one_rep
                 assert!(reply.get("error").is_none(), "{framing}: {reply}");
             }
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 

@@ -266,6 +266,16 @@ fn a_state_that_does_not_fit_is_refused_by_field_and_changes_nothing() {
         refused(with(&["state", "format"], json!(99)), "state.format is 99");
         refused(with(&["state", "control_loop_rate_hz"], json!(50)), "state.control_loop_rate_hz is 50");
         refused(with(&["state", "tick"], json!(-1)), "tick");
+        refused(with(&["state", "tick"], json!(u64::MAX)), "state.tick is 18446744073709551615");
+        // What is well-formed and was changed all the same.
+        refused(with(&["state", "tick"], json!(6)), "state.hash");
+        refused(with(&["state", "seed"], json!(77)), "state.hash");
+        refused(with(&["state", "hash"], json!("0000000000000000")), "state.hash is 0000000000000000");
+        refused(with(&["robots", "1", "colliding"], json!(true)), "robots.1.colliding is true");
+        refused(with(&["robots"], json!({})), "robots.0");
+        refused(with(&["more"], json!(1)), "more");
+        refused(with(&["plugins"], json!({})), "plugins has no state of");
+        refused(with(&["plugins", "other"], json!({"id": "other", "version": "1.0.0", "state": 1})), "plugins.other");
         refused(with(&["state", "data"], json!("%%%")), "state.data");
         refused(with(&["state", "data"], json!("AAAA")), "state.data");
         let data = good["state"]["data"].as_str().unwrap();
@@ -274,7 +284,8 @@ fn a_state_that_does_not_fit_is_refused_by_field_and_changes_nothing() {
         refused(with(&["plugins", "race", "state"], json!({"version": 99})), "plugins.race");
         refused(with(&["plugins", "race", "state"], json!("wrong")), "plugins.race");
         refused(with(&["plugins", "trajectory_mission", "state", "missions"], json!(7)), "plugins.trajectory_mission");
-        client.ok(json!({"cmd": "sim_load_state", "state": good}));
+        // As the reply came, with what the host puts into each reply.
+        client.ok(json!({"cmd": "sim_load_state", "state": with(&["id"], json!("of the request"))}));
         assert_eq!(client.state_hash(), good["state"]["hash"].as_str().unwrap());
         client.ok(json!({"cmd": "race_stop"}));
     }

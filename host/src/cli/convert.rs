@@ -1,12 +1,13 @@
 //! `tickworks convert`: a file, or what it includes, as one plain SDF file.
 
 use clap::Args;
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{Done, FAILED, complain, say};
 use crate::sdf::{self, LoadOptions};
+use crate::whole_file::{self, Existing};
 
 /// Write a file (SDF of any version, URDF) as SDF 1.11: includes replaced by what they bring, poses resolved
 #[derive(Args, Debug)]
@@ -41,25 +42,11 @@ impl Convert {
         }
     }
 
-    /// Whole or not at all: beside its place first, then moved there.
     fn write(&self, output: &Path, text: &str) -> Result<(), String> {
-        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", output.display());
-        let dir = match output.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir,
-            _ => Path::new("."),
-        };
-        let mut file = tempfile::NamedTempFile::new_in(dir).map_err(cannot)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(cannot)?;
-        if self.overwrite {
-            file.persist(output).map_err(|error| cannot(error.error))?;
-        } else {
-            file.persist_noclobber(output).map_err(|error| match error.error.kind() {
-                std::io::ErrorKind::AlreadyExists => {
-                    format!("{} exists already; --overwrite replaces it", output.display())
-                }
-                _ => cannot(error.error),
-            })?;
-        }
-        Ok(())
+        let existing = if self.overwrite { Existing::Replace } else { Existing::Keep };
+        whole_file::write(output, text.as_bytes(), existing).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => format!("{} exists already; --overwrite replaces it", output.display()),
+            _ => format!("cannot write {}: {error}", output.display()),
+        })
     }
 }

@@ -199,6 +199,8 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                // What was asked for is asked for no more: without this the host would go on for one that may still listen.
+                let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
                 return Err(ClientError::Timeout(self.timeout));
             }
             self.stream.set_read_timeout(Some(left))?;

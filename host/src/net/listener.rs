@@ -109,3 +109,13 @@ impl Server {
         Ok(())
     }
 }
+
+/// The client has ended its side, and either waits for replies or is gone: nothing that it sent tells. Its system does, when
+/// it is asked: Linux answers for a closed socket for a minute, and then says that there is none. So a robot or a long
+/// `sim_step` is held by nobody for about a minute at most.
+pub(super) fn watch_closely(stream: &TcpStream) {
+    let probe =
+        TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(Duration::from_secs(5)).with_retries(3);
+    // Where it cannot be set, the slower one of each connection stands.
+    let _ = SockRef::from(stream).set_tcp_keepalive(&probe);
+}

@@ -50,6 +50,8 @@ pub struct Request {
     pub cmd: String,
     /// The field `robot_id`.
     pub robot_id: RobotIdField,
+    /// Whether there is a field `id`, which the reply carries back in the place of its own.
+    pub has_id: bool,
     /// The whole request as the text of one JSON object, whose keys at the top are unique, whose numbers are finite,
     /// and which nests at most 64 deep.
     ///

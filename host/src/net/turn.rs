@@ -106,6 +106,7 @@ impl Server {
             Ok(0) => {
                 connection.ended = true;
                 connection.readable = false;
+                super::listener::watch_closely(&connection.stream);
                 self.take_frames(connection, 0);
             }
             Ok(count) => self.take_frames(connection, count),

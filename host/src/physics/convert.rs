@@ -14,7 +14,7 @@ pub(super) fn check_pose(pose: &DPose3) -> Result<(), String> {
         return Err(format!("the pose {pose:?} is not finite"));
     }
     match pose.translation.to_array().into_iter().find(|x| x.abs() > REACH) {
-        Some(x) => Err(format!("a coordinate of its place is {x} m, but must be within {REACH:e} m of the origin")),
+        Some(x) => Err(format!("a coordinate of its place is {x:?} m, but must be within {REACH:e} m of the origin")),
         None => Ok(()),
     }
 }

@@ -69,7 +69,7 @@ impl Inertial {
         // The engine calculates with their inverses, too.
         let usable = |x: f64| (x as f32).is_finite() && (x as f32) > 0.0 && (1.0 / x as f32).is_finite();
         if !usable(self.mass) {
-            return Err(format!("the mass is {} kg, but must be positive and finite", self.mass));
+            return Err(format!("the mass is {:?} kg, but must be positive, and from 1e-37 to 1e37", self.mass));
         }
         if self.moments.iter().any(|x| !x.is_finite()) || !self.pose.is_finite() {
             return Err(format!("the inertia {:?} is not finite", self.moments));
@@ -78,7 +78,7 @@ impl Inertial {
         let (moments, axes) = self.principal();
         if !moments.to_array().into_iter().all(usable) {
             return Err(format!(
-                "the principal moments of inertia are {} {} {} kg·m², but each must be positive and finite",
+                "the principal moments of inertia are {:?} {:?} {:?} kg·m², but each must be positive, and from 1e-37 to 1e37",
                 moments.x, moments.y, moments.z
             ));
         }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn what_has_no_inertia_is_refused() {
         let massless = Inertial { mass: 0.0, ..Inertial::DEFAULT };
-        assert!(massless.for_engine().unwrap_err().contains("mass is 0 kg"));
+        assert!(massless.for_engine().unwrap_err().contains("mass is 0.0 kg"));
         let flat = Inertial { moments: [1.0, 1.0, 0.0, 0.0, 0.0, 0.0], ..Inertial::DEFAULT };
         assert!(flat.for_engine().unwrap_err().contains("principal moments"));
     }

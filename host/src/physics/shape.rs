@@ -167,15 +167,16 @@ impl Shape {
 /// Meridians and parallels of an ellipsoid's polyhedron: its faces are within 1 % of the radius.
 const ELLIPSOID_DIVISIONS: u32 = 20;
 
+/// The smallest length, m: squares of it are still numbers of the engine's `f32`.
+const LEAST: f64 = 1e-12;
+
 fn positive(what: &str, value: f64) -> Result<f32, String> {
-    // The engine's f32 must see it as positive, too.
-    let narrow = value as f32;
-    if !(narrow.is_finite() && narrow > 0.0) {
-        Err(format!("the {what} is {value}, but must be positive and finite"))
-    } else if value > REACH {
-        Err(format!("the {what} is {value} m, but must be at most {REACH:e} m"))
+    if !(value.is_finite() && value > 0.0) {
+        Err(format!("the {what} is {value:?}, but must be positive and finite"))
+    } else if !(LEAST..=REACH).contains(&value) {
+        Err(format!("the {what} is {value:?} m, but must be from {LEAST:e} to {REACH:e} m"))
     } else {
-        Ok(narrow)
+        Ok(value as f32)
     }
 }
 
@@ -198,8 +199,33 @@ fn hull(points: &[DVec3]) -> Result<SharedShape, String> {
     if cloud.len() < 4 {
         return Err(format!("a convex hull needs at least 4 points, and has {}", cloud.len()));
     }
-    SharedShape::convex_hull(&cloud)
-        .ok_or_else(|| format!("{} points have no convex hull: they lie in one point or one line", cloud.len()))
+    let none = || format!("{} points have no convex hull: they lie in one point or one line", cloud.len());
+    let full = SharedShape::convex_hull(&cloud).ok_or_else(none)?;
+    let corners = full.as_convex_polyhedron().map_or(0, |hull| hull.points().len());
+    if corners <= MAX_CORNERS {
+        return Ok(full);
+    }
+    Ok(SharedShape::convex_hull(&outermost(&cloud)).unwrap_or(full))
+}
+
+/// Corners of a hull that are kept: the engine goes through all of them many times for each contact. A round shape of this
+/// many is within about 0.5 % of its radius.
+const MAX_CORNERS: usize = 512;
+
+/// The points that lie farthest out in some of [`MAX_CORNERS`] directions, which are spread evenly (a Fibonacci lattice).
+fn outermost(cloud: &[glamx::Vec3]) -> Vec<glamx::Vec3> {
+    let golden = std::f32::consts::PI * (3.0 - 5.0_f32.sqrt());
+    let mut chosen: Vec<usize> = (0..MAX_CORNERS)
+        .filter_map(|n| {
+            let z = 1.0 - (2 * n + 1) as f32 / MAX_CORNERS as f32;
+            let (sin, cos) = (golden * n as f32).sin_cos();
+            let direction = glamx::Vec3::new(cos, sin, 0.0) * (1.0 - z * z).sqrt() + glamx::Vec3::Z * z;
+            (0..cloud.len()).max_by(|a, b| direction.dot(cloud[*a]).total_cmp(&direction.dot(cloud[*b])))
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.into_iter().map(|n| cloud[n]).collect()
 }
 
 /// The points for the engine, once it is sure that the triangles are triangles of them.
@@ -233,7 +259,7 @@ fn decomposition(points: &[DVec3], triangles: &[[u32; 3]], max_hulls: u32, voxel
     let parts = VHACD::decompose(&parameters, &cloud, triangles, true).compute_exact_convex_hulls(&cloud, triangles);
     let hulls: Vec<Piece> = parts
         .into_iter()
-        .filter_map(|(corners, _)| SharedShape::convex_hull(&corners))
+        .filter_map(|(corners, _)| hull(&corners.iter().map(|p| p.as_dvec3()).collect::<Vec<_>>()).ok())
         .map(|shape| (shape, DPose3::IDENTITY))
         .collect();
     // An open surface may enclose nothing.
@@ -411,11 +437,31 @@ mod tests {
     }
 
     #[test]
+    fn a_hull_of_very_many_corners_is_thinned_out() {
+        let points: Arc<[DVec3]> = (0..20_000)
+            .map(|n| {
+                let z = 1.0 - f64::from(2 * n + 1) / 20_000.0;
+                let turn = f64::from(n) * 2.4;
+                DVec3::new(turn.cos() * (1.0 - z * z).sqrt(), turn.sin() * (1.0 - z * z).sqrt(), z) * 3.0
+            })
+            .collect();
+        let (hull, _) = Shape::ConvexHull { points }.pieces().unwrap().remove(0);
+        let hull = hull.as_convex_polyhedron().unwrap();
+        assert!(hull.points().len() <= MAX_CORNERS);
+        let ray = rapier3d::parry::query::Ray::new(
+            glamx::Vec3::new(9.0, 1.0, 2.0),
+            glamx::Vec3::new(-9.0, -1.0, -2.0).normalize(),
+        );
+        let toi = rapier3d::parry::query::RayCast::cast_local_ray(hull, &ray, 100.0, false).unwrap();
+        assert!((glamx::Vec3::new(9.0, 1.0, 2.0).length() - toi - 3.0).abs() < 0.03, "{toi}");
+    }
+
+    #[test]
     fn bad_numbers_are_named() {
         let message = |shape: Shape| shape.pieces().unwrap_err();
         assert!(message(Shape::Sphere { radius: -1.0 }).contains("radius of a sphere is -1"));
         assert!(message(Shape::Box { size: DVec3::new(1.0, 0.0, 1.0) }).contains("along y"));
-        assert!(message(Shape::Sphere { radius: 1e20 }).contains("at most 1e9 m"));
+        assert!(message(Shape::Sphere { radius: 1e20 }).contains("1e-12 to 1e9 m"));
         let far: Arc<[DVec3]> = vec![DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z * f64::NAN].into();
         assert!(message(Shape::ConvexHull { points: far }).contains("point 3"));
         assert!(message(Shape::Plane { normal: DVec3::ZERO }).contains("normal"));

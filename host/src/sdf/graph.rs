@@ -24,6 +24,9 @@ struct Frame {
     ends: Option<(String, String)>,
 }
 
+/// Deeper than this nobody counts the blanks.
+const MAX_INDENT: usize = 100;
+
 /// The frames of a file, one in a line, each under the frame that its pose is relative to, with its pose there: position
 /// (m), then roll, pitch and yaw (rad). Frames whose base is not known come last.
 pub fn text(root: &Root) -> String {
@@ -39,10 +42,13 @@ pub fn text(root: &Root) -> String {
     let places: HashMap<&str, usize> = frames.iter().enumerate().map(|(n, frame)| (frame.id.as_str(), n)).collect();
     while let Some((n, depth)) = open.pop() {
         let frame = &frames[n];
-        printed[n] = true;
+        // Two frames of one name would else lead round in a circle.
+        if std::mem::replace(&mut printed[n], true) {
+            continue;
+        }
         let base = frame.base.as_deref().and_then(|base| places.get(base)).map(|n| frames[*n].pose);
         let pose = base.map_or(frame.pose, |base| base.inv_mul(&frame.pose));
-        let _ = write!(out, "{:indent$}{} {}", "", frame.kind, frame.name, indent = depth * 2);
+        let _ = write!(out, "{:indent$}{} {}", "", frame.kind, frame.name, indent = 2 * depth.min(MAX_INDENT));
         if frame.base.is_some() {
             let _ = write!(out, "  [{}]", shown(&pose));
         }
@@ -203,6 +209,16 @@ world w
         assert!(dot.contains("\"w::m\" -> \"w::f\";"), "{dot}");
         assert!(dot.contains("\"w::m::a\" -> \"w::m::b\" [style=dashed, label=\"j\"];"), "{dot}");
         assert!(dot.contains("\"w::m::a\" -> \"w::m\";"), "{dot}");
+    }
+
+    #[test]
+    fn frames_of_one_name_and_long_chains_are_shown() {
+        let twice = "<frame name='f'><pose relative_to='f'/></frame>".repeat(2);
+        let mut chain = "<frame name='g0'/>".to_owned();
+        (1..1000).for_each(|n| chain += &format!("<frame name='g{n}'><pose relative_to='g{}'/></frame>", n - 1));
+        let text = format!("<sdf version='1.9'><world name='w'>{twice}{chain}</world></sdf>");
+        let loaded = load_source(&Source::new("g.sdf", text), &LoadOptions::default());
+        assert!(super::text(&loaded.root).lines().count() > 1000);
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub fn parse(source: &Arc<Source>, limits: &XmlLimits) -> Result<Document, Diagn
         let message = format!("the file has {} bytes, the limit is {}", source.text().len(), limits.bytes);
         return Err(Diagnostic::error(Code::Limit, message).at(source.span(0..0)));
     }
+    // XML has no control characters but tabs and line ends; a NUL in a name would end it elsewhere.
+    let control = source.text().bytes().position(|byte| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r'));
+    if let Some(at) = control {
+        let message = format!("this is not XML: byte 0x{:02x} is a control character", source.text().as_bytes()[at]);
+        return Err(Diagnostic::error(Code::FileRead, message).at(source.span(at..at + 1)));
+    }
     // An element takes 30 bytes of text or more in files from the field.
     let nodes = Vec::with_capacity(source.text().len() / 48);
     let document = Document {

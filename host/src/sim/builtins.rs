@@ -167,8 +167,11 @@ pub struct ConnectRequest {
 pub struct ConnectReply {
     /// "connected".
     pub status: &'static str,
-    /// The robot.
+    /// The robot. A request's own `id` takes its place.
     pub id: EntityId,
+    /// The robot, where the request has an `id` of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robot_id: Option<EntityId>,
 }
 
 /// `help`.
@@ -236,6 +239,8 @@ pub struct InfoReply {
     pub robots: Vec<RobotSummary>,
     /// Whether simulated time stands.
     pub paused: bool,
+    /// Ticks that a `sim_step` is still going to run; although paused, time does not stand before they have.
+    pub steps_left: u64,
     /// Simulated seconds per wall second, measured over about the last second.
     pub real_time_factor: f64,
     /// How often the world has been reset.
@@ -264,6 +269,7 @@ pub struct RobotSummary {
 
 /// Reply of `sim_get_state`, and what `sim_load_state` takes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct StateReply {
     /// Every robot's state, by its id as text: for people; `state` is what counts.
     pub robots: BTreeMap<String, RobotState>,
@@ -271,6 +277,14 @@ pub struct StateReply {
     pub state: WorldState,
     /// Every plugin's saved state, by its instance's name.
     pub plugins: BTreeMap<String, PluginState>,
+    /// What the host puts into each reply, and may stand in what is loaded.
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "it is only allowed to be there")]
+    pub timestamp: Option<Value>,
+    /// As `timestamp`, where the request had an `id`.
+    #[serde(default, skip_serializing)]
+    #[expect(dead_code, reason = "it is only allowed to be there")]
+    pub id: Option<Value>,
 }
 
 /// The world's part of a state.

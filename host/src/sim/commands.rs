@@ -61,7 +61,7 @@ impl Simulation {
             self.released(before);
         }
         self.world.set_claimed(robot.0, true);
-        Ok(ConnectReply { status: "connected", id: robot })
+        Ok(ConnectReply { status: "connected", id: robot, robot_id: request.has_id.then_some(robot) })
     }
 
     fn first_free_robot(&self) -> Result<EntityId, String> {
@@ -125,6 +125,7 @@ impl Simulation {
             plugins: self.running_plugins(),
             robots: robots.collect(),
             paused: moment.paused,
+            steps_left: self.steps.iter().map(|step| step.remaining).max().unwrap_or(0),
             real_time_factor: self.clock.real_time_factor(),
             epoch: self.epoch,
             seed: self.seed,
@@ -154,6 +155,7 @@ impl Simulation {
 
     /// Puts the world, then the plugins, back to the start.
     pub(super) fn reset(&mut self) -> Body {
+        self.interrupt_steps_of_pause("sim_reset");
         self.world.reset();
         self.tick = 0;
         self.epoch += 1;
@@ -169,6 +171,9 @@ impl Simulation {
     }
 
     fn set_paused(&mut self, paused: bool) -> PauseReply {
+        if paused {
+            self.interrupt_steps("sim_pause");
+        }
         let before = self.clock.paused();
         self.clock.set_paused(paused);
         if before != paused {
@@ -187,7 +192,7 @@ impl Simulation {
             return Err("sim_step: the plugins are still starting, no tick runs yet".into());
         }
         self.queue.set_stepping(to.session, true);
-        self.steps.push(StepRun { to, remaining });
+        self.steps.push(StepRun { to, asked: remaining, remaining });
         self.steps_changed();
         Ok(None)
     }
@@ -202,7 +207,7 @@ impl Simulation {
         if let Some(rate) = rate_hz
             && !(rate > 0.0 && rate <= 10_000.0)
         {
-            return Err(format!("sim_subscribe: rate_hz is {rate}, expected above 0 and at most 10000"));
+            return Err(format!("sim_subscribe: rate_hz is {rate:?}, expected above 0 and at most 10000"));
         }
         self.check_topics(&request.cmd, &topics)?;
         for topic in &topics {

@@ -16,7 +16,7 @@ use super::stop::Stop;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
-use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::sdf::{self, Code, Diagnostic, LoadOptions, Loaded};
 use crate::world::{BuildOptions, World};
 
 /// Ticks a second where nothing says otherwise, Hz.
@@ -125,6 +125,7 @@ fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer)
     loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
     match loaded.errors().count() {
         0 => {
+            other_worlds(&loaded.root).iter().for_each(|finding| observer.diagnostic(finding));
             let mut world = loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned()))?;
             sdf::state::apply(&mut world).iter().for_each(|finding| observer.diagnostic(finding));
             Ok(world)
@@ -133,10 +134,18 @@ fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer)
     }
 }
 
+/// A file may have several worlds; the first one runs.
+fn other_worlds(root: &sdf::Root) -> Option<Diagnostic> {
+    let [first, second, ..] = root.worlds.as_slice() else { return None };
+    let text = format!("the file has {} worlds: the first, '{}', is the one that runs", root.worlds.len(), first.name);
+    Some(Diagnostic::warning(Code::ElementUnread, text).at(second.span.clone()))
+}
+
 /// What building a world from a file that has no errors would say.
 pub fn check_build(loaded: &Loaded) -> Vec<Diagnostic> {
     let Some(mut world) = loaded.root.worlds.first().cloned() else { return Vec::new() };
-    let mut found = sdf::state::apply(&mut world);
+    let mut found = Vec::from_iter(other_worlds(&loaded.root));
+    found.extend(sdf::state::apply(&mut world));
     let build = BuildOptions { rate_hz: DEFAULT_RATE, seed: 0, threads: Threads::Count(1) };
     found.extend(World::build(&world, &build).map_or_else(|errors| errors, |(_, warnings)| warnings));
     found

@@ -166,7 +166,13 @@ mod tests {
     fn item(slot: u64) -> Item {
         Item::Request {
             slot,
-            request: Request { cmd: String::new(), robot_id: RobotIdField::Absent, json: Vec::new(), unfit: None },
+            request: Request {
+                cmd: String::new(),
+                robot_id: RobotIdField::Absent,
+                has_id: false,
+                json: Vec::new(),
+                unfit: None,
+            },
         }
     }
 

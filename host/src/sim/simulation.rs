@@ -38,6 +38,7 @@ pub(super) struct ReplyTo {
 #[derive(Debug)]
 pub(super) struct StepRun {
     pub to: ReplyTo,
+    pub asked: u64,
     pub remaining: u64,
 }
 
@@ -277,6 +278,25 @@ impl Simulation {
             step.remaining > 0
         });
         self.steps_changed();
+    }
+
+    /// Ends every `sim_step` before its time: what `by` does leaves it nothing to count on.
+    pub(super) fn interrupt_steps(&mut self, by: &str) {
+        for step in std::mem::take(&mut self.steps) {
+            let done = step.asked - step.remaining;
+            let text =
+                format!("sim_step: interrupted by {by} after {done} of {} ticks, at tick {}", step.asked, self.tick);
+            self.reply(step.to, Body::error(text));
+            self.queue.set_stepping(step.to.session, false);
+        }
+        self.steps_changed();
+    }
+
+    /// As [`Simulation::interrupt_steps`], where time stands but for them. Where it runs they count ticks that come anyway.
+    pub(super) fn interrupt_steps_of_pause(&mut self, by: &str) {
+        if self.clock.paused() {
+            self.interrupt_steps(by);
+        }
     }
 
     /// The clock runs as long as the longest `sim_step` wants.

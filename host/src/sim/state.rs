@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use tickworks_plugin_api::{EntityId, Operation, parse_request};
@@ -15,6 +16,7 @@ use super::commands::refusal_text;
 use super::simulation::{Simulation, Stage};
 use crate::net::Request;
 use crate::plugin::SavedPlugin;
+use crate::world::World;
 
 /// Version of the form of [`WorldState`].
 const FORMAT: u32 = 1;
@@ -25,6 +27,17 @@ const LARGEST_RATIO: u64 = 16;
 
 /// Room that every snapshot has, bytes.
 const SMALL_SNAPSHOT: u64 = 16 << 20;
+
+/// So far a tick is exact as a number of JSON.
+const MOST_TICKS: u64 = 1 << 53;
+
+/// What a load that fails goes back to.
+struct Kept {
+    world: Vec<u8>,
+    plugins: Vec<SavedPlugin>,
+    tick: u64,
+    seed: u64,
+}
 
 impl Simulation {
     /// Everything that the future depends on.
@@ -41,11 +54,11 @@ impl Simulation {
             tick: self.tick,
             control_loop_rate_hz: self.rate,
             seed: self.seed,
-            hash: format!("{:016x}", self.hash_of(&saved)),
+            hash: format!("{:016x}", self.hash_of(self.world.state_hash(), &saved)),
             data: STANDARD.encode(data),
         };
         let plugins = saved.into_iter().map(|saved| (saved.instance.clone(), plugin_state(saved))).collect();
-        Ok(StateReply { robots, state, plugins })
+        Ok(StateReply { robots, state, plugins, timestamp: None, id: None })
     }
 
     /// Takes a state back: all of it, or nothing and an error.
@@ -56,41 +69,85 @@ impl Simulation {
         let LoadStateRequest { state } = parse_request(&request.cmd, &request.json)?;
         self.plugins.may(Operation::LoadState).map_err(|refusal| refusal_text("sim_load_state", &refusal))?;
         self.check_fits(&state.state).map_err(|text| format!("sim_load_state: {text}"))?;
+        self.check_plugins(&state.plugins).map_err(|text| format!("sim_load_state: {text}"))?;
         let data = STANDARD
             .decode(&state.state.data)
             .map_err(|error| format!("sim_load_state: field state.data: not base64: {error}"))?;
         let before = self.world.snapshot();
         let most = SMALL_SNAPSHOT + LARGEST_RATIO * before.len() as u64;
         let snapshot = inflate(&data, most).map_err(|error| format!("sim_load_state: field state.data: {error}"))?;
-        let plugins = saved_plugins(state.plugins).map_err(|text| format!("sim_load_state: {text}"))?;
+        let plugins = saved_plugins(&state.plugins).map_err(|text| format!("sim_load_state: {text}"))?;
 
+        let kept = Kept {
+            world: before,
+            plugins: self.save_plugins().map_err(|text| format!("sim_load_state: {text}"))?,
+            tick: self.tick,
+            seed: self.seed,
+        };
         self.world
             .restore(&snapshot)
             .map_err(|error| format!("sim_load_state: field state.data: {}: {}", error.field, error.message))?;
-        match self.plugins.load_state(&plugins) {
-            Ok(warnings) => {
-                for warning in warnings {
-                    tracing::warn!("sim_load_state: {warning}");
-                }
-            }
-            Err(failure) => {
-                if let Err(error) = self.world.restore(&before) {
-                    tracing::error!(
-                        "the world before a failed sim_load_state could not be restored: {}",
-                        error.message
-                    );
-                }
-                return Err(format!("sim_load_state: field plugins.{}: {}", failure.instance, failure.text));
-            }
+        if let Err(failure) = self.plugins.load_state(&plugins) {
+            // The plugins have gone back by themselves.
+            self.put_back(Kept { plugins: Vec::new(), ..kept });
+            return Err(format!("sim_load_state: field plugins.{}: {}", failure.instance, failure.text));
         }
         (self.tick, self.seed) = (state.state.tick, state.state.seed);
+        if let Err(text) = self.check_whole(&state, &snapshot) {
+            self.put_back(kept);
+            return Err(format!("sim_load_state: {text}"));
+        }
+        self.interrupt_steps_of_pause("sim_load_state");
         self.push_state_loaded();
         Ok(StatusReply { status: "loaded" })
+    }
+
+    /// Undoes what a load that failed has done.
+    fn put_back(&mut self, kept: Kept) {
+        (self.tick, self.seed) = (kept.tick, kept.seed);
+        if let Err(error) = self.world.restore(&kept.world) {
+            tracing::error!("the world before a failed sim_load_state could not be restored: {}", error.message);
+        }
+        if !kept.plugins.is_empty()
+            && let Err(failure) = self.plugins.load_state(&kept.plugins)
+        {
+            tracing::error!("{failure}; it has neither its own state nor the one that was to be loaded");
+        }
+    }
+
+    /// Whether what has been loaded is what was saved, to the last part.
+    fn check_whole(&mut self, state: &StateReply, snapshot: &[u8]) -> Result<(), String> {
+        let (mut saved, given) = (self.save_plugins()?, saved_plugins(&state.plugins)?);
+        // In the order in which they were saved, with the parts of those that have failed since.
+        let order: Vec<String> = self.plugins.reports().into_iter().map(|report| report.instance).collect();
+        saved.extend(given.into_iter().filter(|given| !self.running_plugins().contains(&given.instance)));
+        saved.sort_by_key(|saved| order.iter().position(|name| *name == saved.instance));
+        let hash = format!("{:016x}", self.hash_of(World::hash_of_snapshot(snapshot).unwrap_or_default(), &saved));
+        if state.state.hash != hash {
+            return Err(format!(
+                "field state.hash is {}, but the state has {hash}: it was changed since it was saved",
+                state.state.hash
+            ));
+        }
+        let view = self.view();
+        for id in 0..self.world.robot_count() as u64 {
+            let own = json!(view.robot_state(EntityId(id)));
+            let given = json!(state.robots.get(&id.to_string()));
+            let fields = own.as_object().into_iter().flatten();
+            if let Some((field, value)) = fields.into_iter().find(|(field, value)| given.get(field) != Some(value)) {
+                let given = given.get(field).unwrap_or(&Value::Null);
+                return Err(format!("field robots.{id}.{field} is {given}, but in state.data it is {value}"));
+            }
+        }
+        Ok(())
     }
 
     fn check_fits(&self, state: &WorldState) -> Result<(), String> {
         if state.format != FORMAT {
             return Err(format!("field state.format is {}, this host reads {FORMAT}", state.format));
+        }
+        if state.tick > MOST_TICKS {
+            return Err(format!("field state.tick is {}, but must be at most {MOST_TICKS}", state.tick));
         }
         let digest = format!("{:016x}", self.world.digest());
         if state.world != digest {
@@ -109,13 +166,30 @@ impl Simulation {
         Ok(())
     }
 
+    /// A state is of all plugins that run, and of no others: else its future would be another one.
+    fn check_plugins(&self, saved: &BTreeMap<String, PluginState>) -> Result<(), String> {
+        let running = self.running_plugins();
+        if let Some(missing) = running.iter().find(|name| !saved.contains_key(*name)) {
+            return Err(format!("field plugins has no state of \"{missing}\", which runs here"));
+        }
+        // One that has failed since has no use for its part; the others have for theirs.
+        let known: Vec<String> = self.plugins.reports().into_iter().map(|report| report.instance).collect();
+        match saved.keys().find(|name| !known.contains(name)) {
+            Some(other) => {
+                let here = running.join(", ");
+                Err(format!("field plugins.{other} is of a plugin that does not run here (these do: {here})"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Hash of everything that a state holds. The same run gives the same, at any pace and thread count (I9).
     pub(super) fn state_hash(&mut self) -> u64 {
         match self.save_plugins() {
-            Ok(saved) => self.hash_of(&saved),
+            Ok(saved) => self.hash_of(self.world.state_hash(), &saved),
             Err(text) => {
                 tracing::error!("the state hash leaves the plugins out: {text}");
-                self.hash_of(&[])
+                self.hash_of(self.world.state_hash(), &[])
             }
         }
     }
@@ -124,10 +198,11 @@ impl Simulation {
         self.plugins.save().map_err(|failure| failure.to_string())
     }
 
-    fn hash_of(&self, plugins: &[SavedPlugin]) -> u64 {
+    fn hash_of(&self, world: u64, plugins: &[SavedPlugin]) -> u64 {
         let mut hash = Xxh3::new();
-        hash.update(&self.world.state_hash().to_le_bytes());
+        hash.update(&world.to_le_bytes());
         hash.update(&self.tick.to_le_bytes());
+        hash.update(&self.seed.to_le_bytes());
         for plugin in plugins {
             for part in [plugin.instance.as_bytes(), &plugin.state] {
                 hash.update(&(part.len() as u64).to_le_bytes());
@@ -148,18 +223,23 @@ fn plugin_state(saved: SavedPlugin) -> PluginState {
     }
 }
 
-fn saved_plugins(plugins: BTreeMap<String, PluginState>) -> Result<Vec<SavedPlugin>, String> {
+fn saved_plugins(plugins: &BTreeMap<String, PluginState>) -> Result<Vec<SavedPlugin>, String> {
     plugins
-        .into_iter()
+        .iter()
         .map(|(instance, plugin)| {
-            let state = match (plugin.state, plugin.data) {
+            let state = match (&plugin.state, &plugin.data) {
                 (Some(state), None) => state.to_string().into_bytes(),
                 (None, Some(data)) => STANDARD
                     .decode(data)
                     .map_err(|error| format!("field plugins.{instance}.data: not base64: {error}"))?,
                 _ => return Err(format!("field plugins.{instance}: expected exactly one of state and data")),
             };
-            Ok(SavedPlugin { id: plugin.id, instance, version: plugin.version, state })
+            Ok(SavedPlugin {
+                id: plugin.id.clone(),
+                instance: instance.clone(),
+                version: plugin.version.clone(),
+                state,
+            })
         })
         .collect()
 }
@@ -195,7 +275,7 @@ mod tests {
         for bytes in [&b"\xff\x00binary"[..], b"", b"{\"a\":[1,2.5]}", b"null"] {
             let state = plugin_state(saved(bytes));
             let text = serde_json::to_string(&BTreeMap::from([("p", &state)])).unwrap();
-            let back = saved_plugins(serde_json::from_str(&text).unwrap()).unwrap();
+            let back = saved_plugins(&serde_json::from_str(&text).unwrap()).unwrap();
             assert_eq!(back, [saved(bytes)]);
         }
     }

@@ -67,6 +67,9 @@ impl World {
     }
 }
 
+/// Physics steps in a tick. More would take seconds of the clock even where nothing moves.
+const MAX_SUBTICKS: f64 = 100_000.0;
+
 /// A world under construction.
 struct Building<'a> {
     spec: &'a WorldSpec,
@@ -97,6 +100,16 @@ impl<'a> Building<'a> {
                 format!("max_step_size is {} s, but must be positive and finite", spec.max_step_size),
             ));
         }
+        let steps = 1.0 / options.rate_hz / spec.max_step_size;
+        if steps > MAX_SUBTICKS && steps.is_finite() {
+            errors.push(BuildError::new(
+                &spec.name,
+                format!(
+                    "max_step_size is {:?} s, so that a tick at {} Hz has {steps:.0} steps, but may have at most {MAX_SUBTICKS}",
+                    spec.max_step_size, options.rate_hz
+                ),
+            ));
+        }
         if !spec.gravity.is_finite() {
             errors.push(BuildError::new(&spec.name, format!("gravity is {}, but must be finite", spec.gravity)));
         }
@@ -104,7 +117,7 @@ impl<'a> Building<'a> {
             return Err(errors);
         }
         let dt = 1.0 / options.rate_hz;
-        let subticks = (dt / spec.max_step_size - 1e-9).ceil().clamp(1.0, 1e6) as u32;
+        let subticks = (dt / spec.max_step_size - 1e-9).ceil().clamp(1.0, MAX_SUBTICKS) as u32;
         let physics = Physics::new(PhysicsOptions {
             gravity: spec.gravity,
             dt: dt / f64::from(subticks),
@@ -383,7 +396,16 @@ impl<'a> Building<'a> {
             return Err(format!("the limits {:?} of a robot must be finite and not negative", robot.limits));
         }
         if !(robot.drag.is_finite() && robot.drag >= 0.0) {
-            return Err(format!("the drag coefficient is {}, but must be finite and not negative", robot.drag));
+            return Err(format!("the drag coefficient is {:?}, but must be finite and not negative", robot.drag));
+        }
+        // v' = v - k dt v: beyond 2 each tick turns the velocity round and makes it greater.
+        if robot.kind == RobotKind::UavLevel2 && robot.drag * self.dt > 2.0 {
+            return Err(format!(
+                "the drag coefficient is {:?} 1/s, but at {} ticks a second must be at most {}",
+                robot.drag,
+                self.options.rate_hz,
+                2.0 / self.dt
+            ));
         }
         let Some(body) = self.bodies.get(group).map(|b| b.handle) else { return Ok(()) };
         let own = self.groups.of_robot[n].clone();

@@ -84,6 +84,12 @@ impl World {
         xxh3_64(&self.body())
     }
 
+    /// The [`World::state_hash`] of the world that a snapshot is of; `None` for bytes that are too short for one. Taken anew
+    /// after a restore it may differ before the next tick: the engine keeps what it is still to do in no particular order.
+    pub fn hash_of_snapshot(bytes: &[u8]) -> Option<u64> {
+        bytes.get(HEADER..).map(xxh3_64)
+    }
+
     /// Takes a snapshot back: all of it or nothing.
     ///
     /// # Errors

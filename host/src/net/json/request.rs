@@ -35,7 +35,7 @@ pub fn parse(line: &[u8]) -> Result<Parsed, Fault> {
     let top = top.map_err(|error| invalid(text, &error))?;
     let id = top.id.map(|id| RawId::from(id.get().as_bytes()));
     match request(text, &top) {
-        Ok(request) => Ok(Parsed { request, id }),
+        Ok(request) => Ok(Parsed { request: Request { has_id: id.is_some(), ..request }, id }),
         Err(text) => Err(Fault { text, id }),
     }
 }
@@ -51,7 +51,7 @@ fn request(text: &str, top: &Top<'_>) -> Result<Request, String> {
     // Taken out of the text as a value that is JSON, so it can only fail to be a string, or hold half a surrogate pair.
     let cmd = serde_json::from_str(cmd.get()).map_err(|_| wrong_cmd(&cut(cmd.get())))?;
     let robot_id = top.robot_id.map_or(RobotIdField::Absent, |raw| robot_id(raw.get()));
-    Ok(Request { cmd, robot_id, json: text.as_bytes().to_vec(), unfit: None })
+    Ok(Request { cmd, robot_id, has_id: false, json: text.as_bytes().to_vec(), unfit: None })
 }
 
 pub fn missing_cmd(request: &str) -> String {

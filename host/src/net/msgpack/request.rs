@@ -15,7 +15,7 @@ pub fn parse(frame: &[u8]) -> Result<Parsed, Fault> {
     // Found first, so that an error in any other field carries it.
     let id = fields.iter().find(|field| field.key == b"id").map(|field| RawId::from(field.value));
     match request(frame, &fields) {
-        Ok(request) => Ok(Parsed { request, id }),
+        Ok(request) => Ok(Parsed { request: Request { has_id: id.is_some(), ..request }, id }),
         Err(text) => Err(Fault { text, id }),
     }
 }
@@ -116,7 +116,7 @@ fn request(frame: &[u8], fields: &[Field<'_>]) -> Result<Request, String> {
     }
     json.push(b'}');
     let cmd = cmd.ok_or_else(|| missing_cmd(&preview(frame)))?;
-    Ok(Request { cmd, robot_id, json, unfit })
+    Ok(Request { cmd, robot_id, has_id: false, json, unfit })
 }
 
 fn command(value: &[u8]) -> Result<String, String> {

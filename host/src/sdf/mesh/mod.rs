@@ -77,7 +77,11 @@ pub struct Mesh {
 pub fn load(path: &Path) -> Result<Mesh, MeshError> {
     let read_error = |source| MeshError::Read { path: path.to_owned(), source };
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    let length = std::fs::metadata(path).map_err(read_error)?.len();
+    let found = std::fs::metadata(path).map_err(read_error)?;
+    if !found.is_file() {
+        return Err(MeshError::Damaged { path: path.to_owned(), reason: "it is no regular file".to_owned() });
+    }
+    let length = found.len();
     if length > MAX_BYTES {
         let reason = format!("it has {length} bytes, the limit is {MAX_BYTES}");
         return Err(MeshError::Damaged { path: path.to_owned(), reason });

@@ -94,6 +94,8 @@ pub(super) struct Reader<'o> {
     element_count: usize,
     /// The version that the document being read was written for.
     version: (u32, u32),
+    /// It was said that a file does not declare our prefix.
+    undeclared: bool,
 }
 
 /// What reading gives.
@@ -115,6 +117,7 @@ impl<'o> Reader<'o> {
             include_count: 0,
             element_count: 0,
             version: (0, 0),
+            undeclared: false,
         }
     }
 

@@ -5,10 +5,11 @@ use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::{Attribute, Node};
 use crate::sdf::typed::{Axes, Element, Model, Robot, RobotKind};
 use crate::sdf::value;
+use crate::sdf::write::NAMESPACE;
 use crate::suggest::nearest;
 
-/// The prefix of our namespace.
-const PREFIX: &str = "tw:";
+/// The prefix that our namespace has by custom, and has where a file forgets to declare it.
+const PREFIX: &str = "tw";
 
 /// Types of robots, and the attributes that each may have beside `type` and `axes`.
 const TYPES: [(&str, &[&str]); 3] = [
@@ -29,8 +30,11 @@ const MAX_DRIVE: [f64; 2] = [1.0, 2.0];
 impl Reader<'_> {
     /// Reads what stands in our namespace in `node`; `model` is `None` where robots cannot be.
     pub(super) fn own_elements(&mut self, node: Node<'_>, mut model: Option<&mut Model>) {
-        for child in node.children().filter(|c| c.name().starts_with(PREFIX)) {
-            let name = &child.name()[PREFIX.len()..];
+        for child in node.children() {
+            let Some((prefix, name)) = child.name().split_once(':') else { continue };
+            if !self.is_own(child, prefix) {
+                continue;
+            }
             if name != "robot" {
                 let message = format!("unknown element <{}> in <{}>", child.name(), node.name());
                 let help = match nearest(name, ["robot"]) {
@@ -49,6 +53,33 @@ impl Reader<'_> {
                 let diagnostic = Diagnostic::error(Code::RobotInvalid, format!("<tw:robot> in <{}>", node.name()));
                 self.report(diagnostic.at(child.tag()).path(child.path()).help("it belongs into a <model>"));
             }
+        }
+    }
+
+    /// Whether an element with this prefix is of our namespace.
+    fn is_own(&mut self, node: Node<'_>, prefix: &str) -> bool {
+        let declaration = format!("xmlns:{prefix}");
+        let around = std::iter::successors(Some(node), |node| node.parent());
+        match around.into_iter().find_map(|node| node.attribute_value(&declaration)) {
+            Some(NAMESPACE) => true,
+            Some(other) if prefix == PREFIX => {
+                let message =
+                    format!("<{}> is of the namespace \"{}\", and is skipped", node.name(), value::shorten(other));
+                let diagnostic = Diagnostic::warning(Code::ElementUnknown, message).at(node.tag()).path(node.path());
+                self.report(diagnostic.help(format!("declare xmlns:tw=\"{NAMESPACE}\"")));
+                false
+            }
+            None if prefix == PREFIX => {
+                // Once is enough, however many robots there are.
+                if !std::mem::replace(&mut self.undeclared, true) {
+                    let message = format!("the prefix of <{}> is not declared", node.name());
+                    let diagnostic =
+                        Diagnostic::warning(Code::ElementUnknown, message).at(node.tag()).path(node.path());
+                    self.report(diagnostic.help(format!("write xmlns:tw=\"{NAMESPACE}\" into <sdf>")));
+                }
+                true
+            }
+            _ => false,
         }
     }
 
@@ -91,7 +122,10 @@ impl Reader<'_> {
             },
             _ => self.diff_drive(node, model)?,
         };
-        Some(Robot { kind, axes, element: Element::from_node(node), span: node.span() })
+        let mut element = Element::from_node(node);
+        // Written out it has the prefix that the file written declares.
+        element.name = format!("{PREFIX}:robot");
+        Some(Robot { kind, axes, element, span: node.span() })
     }
 
     fn diff_drive(&mut self, node: Node<'_>, model: &Model) -> Option<RobotKind> {

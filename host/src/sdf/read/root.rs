@@ -67,7 +67,15 @@ impl Reader<'_> {
         if let Some(known) = self.documents.get(path) {
             return known.clone();
         }
-        let document = match Self::source(path, self.options.limits.xml.bytes) {
+        // What a file names may be anything; a pipe that nobody writes to would hold the reading up for ever.
+        let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+        let source = if is_file {
+            Self::source(path, self.options.limits.xml.bytes)
+        } else {
+            let message = format!("cannot read {}: it is no regular file", path.display());
+            Err(Box::new(Diagnostic::error(Code::FileRead, message).at(Source::new(path, "").span(0..0))))
+        };
+        let document = match source {
             Ok(source) => self.document(&source),
             Err(diagnostic) => {
                 self.report(*diagnostic);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use glamx::DVec3;
 
 use super::Reader;
-use crate::sdf::diagnostic::Code;
+use crate::sdf::diagnostic::{Code, Diagnostic};
 use crate::sdf::tree::Node;
 use crate::sdf::typed::{
     Actor, Animation, Atmosphere, Element, GRAVITY, GuiCamera, MAGNETIC_FIELD, Model, Physics, Resource, Road, Scene,
@@ -122,6 +122,18 @@ impl Reader<'_> {
         world.default_physics = default.unwrap_or(0);
     }
 
+    fn real_time_factor(&mut self, node: Node<'_>, default: f64) -> f64 {
+        let factor = self.number(node, "real_time_factor", default);
+        if factor >= 0.0 && factor.is_finite() {
+            return factor;
+        }
+        let at = node.child("real_time_factor").unwrap_or(node);
+        let message = format!("real_time_factor is {factor:?}, it is taken as {default}");
+        let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(at.value_span()).path(at.path());
+        self.report(diagnostic.help("write a factor above 0, or 0 for as fast as possible"));
+        default
+    }
+
     fn physics(&mut self, node: Node<'_>) -> Physics {
         let default = Physics::default();
         let engine = node.attribute_value("type").unwrap_or(&default.engine).to_owned();
@@ -135,7 +147,7 @@ impl Reader<'_> {
         Physics {
             name: node.attribute_value("name").unwrap_or(&default.name).to_owned(),
             max_step_size,
-            real_time_factor: self.number(node, "real_time_factor", default.real_time_factor),
+            real_time_factor: self.real_time_factor(node, default.real_time_factor),
             real_time_update_rate: self.number(node, "real_time_update_rate", default.real_time_update_rate),
             max_contacts: self.unsigned(node, "max_contacts", default.max_contacts),
             iterations: solver.filter(|s| s.child("iters").is_some()).map(|s| self.unsigned(s, "iters", 50)),

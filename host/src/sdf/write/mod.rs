@@ -12,7 +12,7 @@ use self::out::Out;
 use super::typed::{Frame, Joint, JointAxis, Light, LightKind, LinkRef, Model, Physics, Root, World};
 
 /// The namespace of our own elements, such as `<tw:robot>`.
-const NAMESPACE: &str = "https://tickworks.dev/sdf";
+pub(super) const NAMESPACE: &str = "https://tickworks.dev/sdf";
 
 /// A file's contents as SDF 1.11.
 pub fn resolved(root: &Root) -> String {
