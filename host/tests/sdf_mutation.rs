@@ -163,7 +163,7 @@ fn touch(file: &std::path::Path, optimization: &str) {
         )
     };
     let text = format!(
-        "<sdf version='1.11'><world name='w'>{}{}</world></sdf>",
+        "<sdf version='1.11'><world name='w'><physics name='p' type='x'><max_step_size>0.02</max_step_size></physics>{}{}</world></sdf>",
         model("wall", "<static>true</static>"),
         model("body", "<pose>0 0 1 0 0 0</pose>")
     );

@@ -167,6 +167,31 @@ fn dry_and_viscous_friction_brake_together() {
     assert!(world.joint("m::j").unwrap().velocities[0].abs() < 1e-4, "dry friction ends it");
 }
 
+#[test]
+fn dry_friction_holds_an_arm_without_creep() {
+    // Five links of half a metre, stretched out.
+    let (mut links, mut before) = (String::new(), "world".to_owned());
+    for n in 0..5 {
+        let (x, friction) = (0.25 + 0.5 * f64::from(n), 120.0 / f64::from(n + 1));
+        links += &format!(
+            r#"<link name="l{n}"><pose>{x} 0 2 0 0 0</pose><inertial><mass>1</mass><inertia><ixx>0.02</ixx><iyy>0.02</iyy><izz>0.02</izz></inertia></inertial></link>
+               <joint name="j{n}" type="revolute"><pose>-0.25 0 0 0 0 0</pose><parent>{before}</parent><child>l{n}</child>
+                 <axis><xyz>0 1 0</xyz><dynamics><friction>{friction}</friction><damping>{}</damping></dynamics></axis></joint>"#,
+            n % 2
+        );
+        before = format!("l{n}");
+    }
+    let (mut world, _) =
+        build(&format!(r#"<model name="m"><allow_auto_disable>false</allow_auto_disable>{links}</model>"#));
+    let start = place(&world, "m::l4");
+    run(&mut world, 0.5);
+    let settled = place(&world, "m::l4");
+    assert!(settled.distance(start) < 2e-3, "no jump at the start: {settled}");
+    run(&mut world, 30.0);
+    let moved = place(&world, "m::l4").distance(settled);
+    assert!(moved < 1e-3, "it creeps by {moved} m in half a minute");
+}
+
 const ARM: &str = r#"<model name="arm"><link name="base"><inertial><mass>1</mass></inertial></link>
     <link name="lower"><pose>0 0 1 0 0 0</pose></link><link name="upper"><pose>1 0 1 0 0 0</pose></link>
     <joint name="root" type="fixed"><parent>world</parent><child>base</child></joint>

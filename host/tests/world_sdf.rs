@@ -35,7 +35,9 @@ fn shipped(name: &str) -> sdf::World {
 
 #[test]
 fn the_worlds_that_ship_build_without_a_word_and_rest() {
-    for (name, robots) in [("empty.sdf", 0), ("arena.sdf", 3), ("race.sdf", 4), ("ground.sdf", 3)] {
+    for (name, robots) in
+        [("empty.sdf", 0), ("arena.sdf", 3), ("race.sdf", 4), ("ground.sdf", 3), ("house.sdf", 4), ("workshop.sdf", 2)]
+    {
         let document = shipped(name);
         let (mut world, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();

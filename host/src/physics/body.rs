@@ -37,8 +37,19 @@ pub struct BodySpec {
     pub gravity_scale: f64,
     /// Velocity lost to the surrounding medium: 1/s, linear and angular.
     pub damping: [f64; 2],
-    /// Whether joints that can move lead to it.
-    pub jointed: bool,
+    /// The joints that can move and lead to it.
+    pub joints: Joints,
+}
+
+/// What joints ask of the solver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joints {
+    /// There are none.
+    None,
+    /// They are free or driven, as those of wheels.
+    Loose,
+    /// Some have dry friction or a spring, so that they may hold a weight up.
+    Holding,
 }
 
 /// How a collider's surface meets another one. Of two surfaces the smaller friction and the smaller restitution count,

@@ -1,7 +1,9 @@
-//! Joints that depend on the motion of joints: axes that follow another axis, and brakes that depend on the speed.
+//! Joints that depend on the motion of joints: axes that follow another axis, and dry friction.
 //!
-//! The engine knows neither, so each step asks it for motors that do it, from where everything is: nothing is remembered
-//! from step to step. The leader feels nothing of what its follower does.
+//! The engine knows neither, so each step asks it for motors that do it, from where everything is. A follower's leader feels
+//! nothing of what it does. A brake holds its axis at a place, up to its force; where that does not do, the place is drawn
+//! along behind the axis (the elastic and plastic parts of P. R. Dahl's model of friction, 1968). The place is all that is
+//! remembered from step to step, and is part of the engine's state.
 
 use std::f64::consts::TAU;
 
@@ -37,6 +39,9 @@ const CATCH_UP: f64 = 0.2;
 /// A follower that is to move faster than this (rad/s, m/s) is woken: its leader may be another body's.
 const SLOW: f64 = 1e-3;
 
+/// How far an axis gives way before its brake slips, rad or m.
+const ELASTIC: f64 = 5e-4;
+
 impl Coupling {
     pub(super) fn added(&mut self, joint: JointHandle, spec: &JointSpec) {
         let axes = (0..spec.kind.axes().len()).filter(|axis| spec.axes[*axis].brakes());
@@ -62,10 +67,34 @@ impl Physics {
             }
         }
         for (joint, axis) in &coupling.brakes {
-            let velocity = self.joint_state(*joint)[*axis][1];
-            self.set_motor(*joint, false, |spec, data| spec.brake(data, *axis, velocity));
+            self.slip(*joint, *axis);
         }
         self.coupling = coupling;
+    }
+
+    /// Has the brakes of a joint hold it where it is.
+    pub(super) fn hold(&mut self, joint: JointHandle) {
+        let state = self.joint_state(joint);
+        let brakes = self.joints[joint.0].1.axes.map(|axis| axis.brakes());
+        for axis in (0..state.len()).filter(|axis| brakes[*axis]) {
+            self.set_motor(joint, false, |spec, data| spec.brake(data, axis, state[axis][0], 0.0));
+        }
+    }
+
+    /// Draws the place at which a brake holds its axis along, and takes what is viscous of its force from the velocity.
+    fn slip(&mut self, joint: JointHandle, axis: usize) {
+        let Some((handle, spec)) = self.joints.get(joint.0) else { return };
+        let Some(data) = self.world.impulse_joints.get(*handle).map(|joint| &joint.data) else { return };
+        let (held, viscous) = (spec.held(data, axis), spec.axes[axis].damping > 0.0);
+        let [position, velocity] = self.joint_state(joint)[axis];
+        let away = position - held;
+        let away = if spec.kind.turns(axis) { away - TAU * (away / TAU).round() } else { away };
+        let slips = away.abs() > ELASTIC;
+        // What holds still is left alone: each change costs the engine its plan for the solver.
+        if slips || (viscous && velocity.abs() > SLOW) {
+            let place = if slips { position - ELASTIC.copysign(away) } else { held };
+            self.set_motor(joint, false, |spec, data| spec.brake(data, axis, place, velocity));
+        }
     }
 
     /// The velocity that leads a follower to where it should be.

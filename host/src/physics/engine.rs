@@ -6,7 +6,7 @@ use rapier3d::pipeline::{PairFilterContext, PhysicsHooks, PhysicsWorld};
 use rapier3d::prelude::SolverFlags;
 use serde::{Deserialize, Serialize};
 
-use super::body::{self, BodyKind, BodySpec, ColliderSpec, Mark};
+use super::body::{self, BodyKind, BodySpec, ColliderSpec, Joints, Mark};
 use super::convert::{check_pose, pose_in, pose_out, vec_in, vec_out};
 use super::cooked::Cooked;
 use super::coupling::Coupling;
@@ -124,7 +124,11 @@ impl Physics {
             BodyKind::Static => RigidBodyBuilder::fixed(),
             BodyKind::Dynamic { can_sleep } => RigidBodyBuilder::dynamic()
                 .can_sleep(can_sleep)
-                .additional_pgs_iterations(if spec.jointed { JOINTED_ITERATIONS } else { 0 })
+                .additional_pgs_iterations(match spec.joints {
+                    Joints::None => 0,
+                    Joints::Loose => JOINTED_ITERATIONS,
+                    Joints::Holding => HOLDING_ITERATIONS,
+                })
                 .gravity_scale(spec.gravity_scale as f32)
                 .linear_damping(spec.damping[0] as f32)
                 .angular_damping(spec.damping[1] as f32),
@@ -181,6 +185,7 @@ impl Physics {
         let joint = JointHandle(self.joints.len());
         self.coupling.added(joint, &spec);
         self.joints.push((handle, spec));
+        self.hold(joint);
         self.changed = true;
         joint
     }
@@ -417,6 +422,9 @@ const STEADY: f64 = 1e9;
 /// Further passes of the solver over what bodies with joints are part of. Light wheels under a heavy chassis creep without
 /// them: 25 kg on wheels of 1.5 kg by 7 mm/s, with them not at all.
 const JOINTED_ITERATIONS: usize = 3;
+
+/// As [`JOINTED_ITERATIONS`], where joints hold a weight: so that a stretched arm does not sag more than a millimetre.
+const HOLDING_ITERATIONS: usize = 20;
 
 /// In a body's user data: its motion is prescribed.
 const FLIER: u128 = 1 << 64;

@@ -92,9 +92,9 @@ impl AxisSpec {
         reference: 0.0,
     };
 
-    /// Whether its brake depends on its velocity: dry friction and a damper at once.
+    /// Whether dry friction brakes it.
     pub(super) fn brakes(&self) -> bool {
-        self.friction > 0.0 && self.damping > 0.0 && self.stiffness <= 0.0
+        self.friction > 0.0 && self.stiffness <= 0.0
     }
 }
 
@@ -165,7 +165,7 @@ impl JointSpec {
         let (Some(axis), spec) = (self.kind.axes().get(n).copied(), &self.axes[n]) else { return };
         joint.set_motor_model(axis, MotorModel::ForceBased);
         if spec.friction > 0.0 && spec.stiffness <= 0.0 {
-            self.brake(joint, n, 0.0);
+            self.brake(joint, n, self.held(joint, n), 0.0);
         } else if spec.damping > 0.0 || spec.stiffness > 0.0 {
             joint.set_motor(axis, spec.reference as f32, 0.0, spec.stiffness as f32, spec.damping as f32);
             joint.set_motor_max_force(axis, f32::MAX);
@@ -174,12 +174,19 @@ impl JointSpec {
         }
     }
 
-    /// Friction of an axis that moves at `velocity`: a brake of limited force, dry and viscous.
-    pub(super) fn brake(&self, joint: &mut GenericJoint, n: usize, velocity: f64) {
+    /// Friction of an axis that moves at `velocity`: a brake of limited force, dry and viscous, that pulls back to where it
+    /// holds the axis.
+    pub(super) fn brake(&self, joint: &mut GenericJoint, n: usize, holds_at: f64, velocity: f64) {
         let (Some(axis), spec) = (self.kind.axes().get(n).copied(), &self.axes[n]) else { return };
         joint.set_motor_model(axis, MotorModel::AccelerationBased);
-        joint.set_motor_velocity(axis, 0.0, MOTOR_GAIN);
+        joint.set_motor(axis, holds_at as f32, 0.0, BRAKE_STIFFNESS, BRAKE_DAMPING);
         joint.set_motor_max_force(axis, (spec.friction + spec.damping * velocity.abs()) as f32);
+    }
+
+    /// Where the brake of an axis holds it.
+    pub(super) fn held(&self, joint: &GenericJoint, n: usize) -> f64 {
+        let axis = self.kind.axes().get(n).copied();
+        axis.map_or(0.0, |axis| f64::from(joint.motors[axis as usize].target_pos))
     }
 
     /// Drives an axis at `velocity` (rad/s, m/s) with at most its effort.
@@ -214,6 +221,11 @@ impl JointSpec {
         }
     }
 }
+
+/// Of brakes, 1/s² and 1/s: what is left of an error after a step of 1 ms is a sixth. A brake that only fought velocity
+/// would creep, by what the solver leaves open in each step.
+const BRAKE_STIFFNESS: f32 = 1e8;
+const BRAKE_DAMPING: f32 = 2e4;
 
 /// Gain of velocity motors, 1/s: at steps of 1 ms a motor makes up 10/11 of its error in one step, and is stable at any.
 const MOTOR_GAIN: f32 = 1e4;

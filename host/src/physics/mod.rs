@@ -25,7 +25,7 @@ pub mod shape;
 pub mod snapshot;
 pub mod sweep;
 
-pub use body::{BodyKind, BodySpec, ColliderSpec, Surface};
+pub use body::{BodyKind, BodySpec, ColliderSpec, Joints, Surface};
 pub use convert::REACH;
 pub use coupling::Follower;
 pub use engine::{BodyHandle, JointHandle, Physics, PhysicsOptions, solver_iterations};

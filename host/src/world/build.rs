@@ -16,7 +16,7 @@ use super::spec::{JointAxisSpec, RobotSpec, WorldSpec};
 use super::{Body, World};
 use crate::physics::{
     AxisSpec, BodyHandle, BodyKind, BodySpec, ColliderSpec, Follower, Inertial, JointHandle, JointKind, JointLimit,
-    JointSpec, Physics, PhysicsOptions, Shape, Threads,
+    JointSpec, Joints, Physics, PhysicsOptions, Shape, Threads,
 };
 
 mod from_sdf;
@@ -287,7 +287,7 @@ impl<'a> Building<'a> {
             inertial: Inertial::sum(&parts).unwrap_or(Inertial { mass: 0.0, ..Inertial::DEFAULT }),
             gravity_scale: if uav || !first.gravity { 0.0 } else { 1.0 },
             damping: first.damping,
-            jointed: self.groups.jointed[group],
+            joints: self.groups.joints[group],
         };
         let handle = match self.physics.add_body(&body, group as u64) {
             Ok(handle) => handle,
@@ -536,7 +536,7 @@ fn anchor_spec() -> BodySpec {
         inertial: Inertial::DEFAULT,
         gravity_scale: 0.0,
         damping: [0.0; 2],
-        jointed: false,
+        joints: Joints::None,
     }
 }
 

@@ -3,7 +3,7 @@
 use glamx::DPose3;
 
 use super::BuildError;
-use crate::physics::{JointKind, Shape};
+use crate::physics::{JointKind, Joints, Shape};
 use crate::world::spec::{JointSpec, LinkSpec, WorldSpec};
 
 /// The bodies of a world, by number in the order of their first link.
@@ -24,8 +24,8 @@ pub(super) struct Groups {
     pub(super) robot: Vec<Option<usize>>,
     /// Whether it is that robot's main body.
     pub(super) main: Vec<bool>,
-    /// Whether joints that can move lead to it.
-    pub(super) jointed: Vec<bool>,
+    /// The joints that can move and lead to it.
+    pub(super) joints: Vec<Joints>,
     /// Bodies of one group (not 0) never touch each other.
     pub(super) contact_group: Vec<u32>,
 }
@@ -64,7 +64,7 @@ impl Groups {
             fixed: vec![false; count],
             robot: vec![None; count],
             main: vec![false; count],
-            jointed: vec![false; count],
+            joints: vec![Joints::None; count],
             contact_group: vec![0; count],
             of_link,
         };
@@ -129,9 +129,12 @@ impl Groups {
         }
         let mut joints: Vec<Vec<&JointSpec>> = vec![Vec::new(); self.count()];
         for joint in spec.joints.iter().filter(|j| j.kind != JointKind::Fixed) {
+            let holds = joint.axes.iter().any(|axis| axis.friction > 0.0 || axis.spring_stiffness > 0.0);
+            let kind = if holds { Joints::Holding } else { Joints::Loose };
             for link in [Some(joint.child), joint.parent].into_iter().flatten() {
-                joints[self.of_link[link]].push(joint);
-                self.jointed[self.of_link[link]] = true;
+                let body = self.of_link[link];
+                joints[body].push(joint);
+                self.joints[body] = self.joints[body].max(kind);
             }
         }
         for (model, bodies) in bodies_of.iter().enumerate() {
