@@ -153,6 +153,14 @@ fn approximations_are_said() {
     let (_, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
     let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     assert!(texts.iter().any(|t| t.contains("m::j (universal)") && t.contains("constant velocity")), "{texts:?}");
+    let document = self::document(
+        r#"<wind><linear_velocity>5 0 0</linear_velocity></wind><model name="m"><link name="a"><enable_wind>true</enable_wind></link>
+             <link name="b"><inertial><mass>1</mass><fluid_added_mass><xx>1</xx></fluid_added_mass></inertial></link></model>"#,
+    );
+    let (_, warnings) = World::build(&document, &BuildOptions::default()).unwrap();
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert!(texts.iter().any(|t| t.contains("m::a asks for wind")), "{texts:?}");
+    assert!(texts.iter().any(|t| t.contains("m::b is moved without its fluid_added_mass")), "{texts:?}");
 }
 
 #[test]

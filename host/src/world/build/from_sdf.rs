@@ -126,6 +126,12 @@ impl<'a> Reading<'a> {
                 format!("link {name} is kinematic, but is moved by forces and contacts like any other"),
             );
         }
+        if link.inertial.fluid_added_mass.is_some() && !fixed {
+            self.warn(&link.span, format!("link {name} is moved without its fluid_added_mass"));
+        }
+        if link.enable_wind && self.document.wind != glamx::DVec3::ZERO && !fixed {
+            self.warn(&link.span, format!("link {name} asks for wind, which does not blow here"));
+        }
         let mut collisions = Vec::new();
         for collision in &link.collisions {
             let full = format!("{name}::{}", collision.name);
