@@ -81,7 +81,11 @@ struct Limits {
     /// Unanswered requests and unread replies of one connection, bytes, beyond which it is not read
     #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_outstanding_bytes)]
     max_outstanding_bytes: usize,
-    /// How long a connection beyond that may read nothing before it is closed, s
+    /// Unfinished requests, unread replies and pushes of all connections together, bytes; the one that asks for more is
+    /// closed
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_buffered_bytes)]
+    max_buffered_bytes: usize,
+    /// How long a connection beyond --max-outstanding-bytes may read nothing before it is closed, s
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
     drain_timeout: Duration,
 }
@@ -120,6 +124,7 @@ impl Run {
         net.max_frame = self.limits.max_frame;
         net.max_outstanding_requests = self.limits.max_outstanding_requests;
         net.max_outstanding_bytes = self.limits.max_outstanding_bytes;
+        net.max_buffered_bytes = self.limits.max_buffered_bytes;
         net.drain_timeout = self.limits.drain_timeout;
         let pace = match (self.fast, self.real_time_factor) {
             (true, _) => Some(Pace::Fast),

@@ -25,6 +25,15 @@ impl Fault {
     }
 }
 
+/// An empty vector with room for so many bytes, or the sentence that there is none.
+pub fn room_for(bytes: usize) -> Result<Vec<u8>, String> {
+    let mut vec = Vec::new();
+    match vec.try_reserve_exact(bytes) {
+        Ok(()) => Ok(vec),
+        Err(_) => Err(format!("the host has no memory for this request, {bytes} bytes: send it again later")),
+    }
+}
+
 /// The text itself, or its first [`SHOWN`] characters and an ellipsis. Control characters are shown as escapes, so that
 /// an error is always one line.
 pub fn cut(text: &str) -> String {

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::fault::{Fault, MAX_DEPTH, RawId, cut};
+use super::super::fault::{Fault, MAX_DEPTH, RawId, cut, room_for};
 use super::super::framing::Parsed;
 use super::super::message::{Request, RobotIdField};
 use super::finite;
@@ -51,7 +51,9 @@ fn request(text: &str, top: &Top<'_>) -> Result<Request, String> {
     // Taken out of the text as a value that is JSON, so it can only fail to be a string, or hold half a surrogate pair.
     let cmd = serde_json::from_str(cmd.get()).map_err(|_| wrong_cmd(&cut(cmd.get())))?;
     let robot_id = top.robot_id.map_or(RobotIdField::Absent, |raw| robot_id(raw.get()));
-    Ok(Request { cmd, robot_id, json: text.as_bytes().to_vec(), unfit: None })
+    let mut json = room_for(text.len())?;
+    json.extend_from_slice(text.as_bytes());
+    Ok(Request { cmd, robot_id, json, unfit: None })
 }
 
 pub fn missing_cmd(request: &str) -> String {

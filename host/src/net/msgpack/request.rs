@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::super::fault::{Fault, MAX_DEPTH, RawId, cut};
+use super::super::fault::{Fault, MAX_DEPTH, RawId, cut, room_for};
 use super::super::framing::Parsed;
 use super::super::json::{Keys, missing_cmd, write_base64, write_json, wrong_cmd};
 use super::super::message::{Request, RobotIdField};
@@ -88,7 +88,7 @@ fn request(frame: &[u8], fields: &[Field<'_>]) -> Result<Request, String> {
     let mut unfit = None;
     let mut keys = Keys::default();
     // JSON is longer than MessagePack; by how much depends on the numbers.
-    let mut json = Vec::with_capacity(frame.len() * 2);
+    let mut json = room_for(frame.len() * 2)?;
     json.push(b'{');
     for field in fields {
         let key =
