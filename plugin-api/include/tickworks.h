@@ -13,7 +13,7 @@
  *            overlap. [start-thread]: a thread made for this one create. [any-thread]: yours or the host's, no instance yet.
  *            [thread-safe]: call it from any thread, also your own. Debug builds of the host check the tags.
  *   Failure  Nothing may be thrown across the border, neither a C++ exception (tickworks.hpp has a guard) nor a longjmp.
- *            After TW_ERR_PANIC only destroy is called on that instance.
+ *            After TW_ERR_PANIC only destroy is called on that instance. Do not call exit: it ends the host.
  *   Frozen   Within a major version no struct here changes. What is new comes by string id through get_extension.
  *   Numbers  Metres, radians, seconds, kilograms; the world's z is up. A pose is 7 numbers: x y z qx qy qz qw. A robot's
  *            body frame is x forward, y left, z up. Its control frame has the same axes in the order of tw_robot_info.axes.

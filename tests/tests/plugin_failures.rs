@@ -289,13 +289,55 @@ fn crash(scratch: &Scratch, plugin: &str, ask: bool) -> Exit {
     process.wait()
 }
 
-/// `plugin info` runs the plugin's code as well.
+/// The stages before there is an instance have names as well, also for `plugin info`, which runs the plugin's code too.
 #[test]
-fn a_crash_in_describe_is_told_by_plugin_info() {
+fn a_crash_while_it_is_loaded_names_the_stage() {
+    let nowhere = "SIGSEGV (an address that is not its own)";
+    for (stage, how, place, signal, name) in [
+        ("1", "1", "the loading of its library", 11, nowhere),
+        ("2", "1", "tw_plugin_entry", 11, nowhere),
+        ("3", "2", "describe", 6, "SIGABRT (it called abort)"),
+        ("4", "1", "the reading of its table", 11, nowhere),
+        ("5", "1", "the reading of its table", 11, nowhere),
+    ] {
+        let scratch = Scratch::new();
+        let plugin = compile("bad-plugins/crash_loading.c", &[("STAGE", stage), ("HOW", how)], scratch.path());
+        let path = plugin.to_str().unwrap();
+        // In describe its id is known.
+        let who = if stage == "3" { "bad" } else { path };
+        let said = format!("tickworks: plugin \"{who}\" killed the process in {place}: {name}\n");
+        for exit in [tickworks(["plugin", "info", path]), tickworks(Host::args("empty.sdf", &[path], &[]))] {
+            assert_eq!((exit.code, exit.signal), (None, Some(signal)), "{place}: {exit:?}");
+            assert_eq!(exit.stderr, said);
+        }
+    }
+}
+
+/// A plugin that calls `exit` ends the host like a crash does: with a word, and never with the status of success.
+#[test]
+fn an_exit_names_plugin_and_slot_and_has_failed() {
     let scratch = Scratch::new();
-    let plugin = compile("bad-plugins/crash_describe.c", &[], scratch.path());
-    let exit = tickworks(["plugin", "info", plugin.to_str().unwrap()]);
-    assert_eq!((exit.code, exit.signal), (None, Some(6)), "{exit:?}");
-    let said = "tickworks: plugin \"crash_describe\" killed the process in describe: SIGABRT (it called abort)\n";
-    assert_eq!(exit.stderr, said);
+    for (stage, place) in [("1", "the loading of its library"), ("2", "tw_plugin_entry"), ("3", "describe")] {
+        let plugin = compile("bad-plugins/crash_loading.c", &[("STAGE", stage), ("HOW", "6")], scratch.path());
+        let path = plugin.to_str().unwrap();
+        let who = if stage == "3" { "bad" } else { path };
+        let said = format!("tickworks: plugin \"{who}\" ended the process in {place}: it called exit\n");
+        for exit in [tickworks(["plugin", "info", path]), tickworks(Host::args("empty.sdf", &[path], &[]))] {
+            assert_eq!((exit.code, exit.stderr.as_str()), (Some(1), said.as_str()), "{exit:?}");
+        }
+    }
+    for (slot, how) in [("create", "6"), ("on_message", "6"), ("on_tick", "6"), ("on_tick", "7")] {
+        let scratch = Scratch::new();
+        let plugin = compile("bad-plugins/crash.c", &[("SLOT", slot), ("HOW", how)], scratch.path());
+        let exit = crash(&scratch, plugin.to_str().unwrap(), slot == "on_message");
+        assert_eq!((exit.code, exit.signal), (Some(1), None), "{slot}: {exit:?}");
+        let last = exit.stderr.lines().last().unwrap_or_default();
+        assert_eq!(last, format!("tickworks: plugin \"bad\" ended the process in {slot}: it called exit"), "{exit:?}");
+    }
+    // On a thread of its own it is in no slot: who is loaded is all that can be said.
+    let plugin = compile("bad-plugins/crash.c", &[("SLOT", "on_tick"), ("HOW", "8")], scratch.path());
+    let exit = crash(&scratch, plugin.to_str().unwrap(), false);
+    assert_eq!((exit.code, exit.signal), (Some(1), None), "{exit:?}");
+    let last = exit.stderr.lines().last().unwrap_or_default();
+    assert_eq!(last, "tickworks: a thread of a plugin ended the process: it called exit; loaded: bad");
 }

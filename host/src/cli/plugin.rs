@@ -43,6 +43,7 @@ impl Plugin {
     /// Looks and prints.
     pub fn execute(self) -> Done {
         crash::install();
+        let _no_exit = crash::forbid_exit();
         match self {
             Self::List(list) => list.execute(),
             Self::Info(info) => info.execute(),

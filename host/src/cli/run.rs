@@ -8,6 +8,7 @@ use super::call::parse_seconds;
 use super::progress::Progress;
 use super::{Done, FAILED, signals};
 use crate::net::{self, NetOptions, Token};
+use crate::plugin::crash;
 use crate::sim::{self, Options, Pace, Stop};
 
 /// Run a world with plugins, and serve clients on a TCP port
@@ -96,7 +97,9 @@ impl Run {
         let options = self.options()?;
         let stop = Stop::new();
         signals::watch(stop.clone())?;
-        crate::plugin::crash::install();
+        crash::install();
+        // The end of a run is no exit: see below.
+        let _no_exit = crash::forbid_exit();
         let ended = sim::run(&options, &stop, &mut Progress::new());
         // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
         let status = match ended {

@@ -43,7 +43,7 @@ impl Instance {
         let sink = outputs.sink();
         let mut pointer = ptr::null_mut();
         let code = {
-            let _call = crash::enter(name, Slot::Create);
+            let _call = crash::enter(name, Slot::Create.name());
             // SAFETY: the table has been checked; `host` stays where it is until after `destroy`, or until this has
             // failed; all else lives as long as the call.
             unsafe { create(host.raw(), Bytes::new(&config), &raw const sink, &raw mut pointer) }
@@ -90,7 +90,7 @@ impl Instance {
         }
         let sink = outputs.sink();
         let code = {
-            let _call = crash::enter(self.host.name(), slot);
+            let _call = crash::enter(self.host.name(), slot.name());
             call(self.pointer, &raw const sink)
         };
         if code >= rc::OK && outputs.breach.is_none() {
@@ -294,7 +294,7 @@ impl Instance {
             return;
         }
         if let Some(destroy) = self.library.table().destroy {
-            let _call = crash::enter(self.host.name(), Slot::Destroy);
+            let _call = crash::enter(self.host.name(), Slot::Destroy.name());
             // SAFETY: a live instance of this table, which nobody calls afterwards; `host` lives on until this returns.
             unsafe { destroy(self.pointer) };
         }

@@ -1,7 +1,7 @@
 //! A plugin's shared object: opened, entered through one of its two doors, and its table checked before anything of it
 //! is trusted.
 
-use super::crash;
+use super::crash::{self, stage};
 use super::error::{LoadError, LoadErrorKind};
 use super::sink::{LARGEST_OUTPUT, Outputs, Slot, code_name};
 use super::{elf, layout};
@@ -65,9 +65,14 @@ impl Library {
     pub(super) fn open(file: &Path, original: &Path) -> Result<Self, LoadError> {
         let started = Instant::now();
         let (door, table) = enter(file, original)?;
-        let table = check_table(original, table)?;
-        let id = check_id(original, &table)?;
-        let version = check_version(original, &table)?;
+        let (table, id, version) = {
+            let path = original.to_string_lossy();
+            // A pointer that leads nowhere is found out by following it.
+            let _call = crash::enter(&path, stage::TABLE);
+            let table = check_table(original, table)?;
+            (table, check_id(original, &table)?, check_version(original, &table)?)
+        };
+        crash::loaded(&id);
         let manifest = describe(original, &id, &table)?;
         Ok(Self { path: original.to_path_buf(), id, version, manifest, door, table, load_time: started.elapsed() })
     }
@@ -123,6 +128,8 @@ impl fmt::Debug for Library {
 fn enter(file: &Path, original: &Path) -> Result<(Door, *const PluginTable), LoadError> {
     // A path without a slash would be looked for in the system's own directories.
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let path = original.to_string_lossy();
+    let loading = crash::enter(&path, stage::LIBRARY);
     let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: this runs the constructors of the file, which the user asked for; nothing can check what they do.
     let library = unsafe { libloading::os::unix::Library::open(Some(&absolute), flags) }.map_err(|error| {
@@ -135,12 +142,15 @@ fn enter(file: &Path, original: &Path) -> Result<(Door, *const PluginTable), Loa
     let entry = unsafe { library.get::<Entry>(ENTRY_SYMBOL) }.map(|symbol| *symbol);
     // Never closed: see `Library`.
     let _ = library.into_raw();
+    drop(loading);
     match (root, entry) {
         // Its verdict is final: what abi_stable found wrong must not come in by the other door.
-        (Ok(root), _) => enter_root(root, original).map(|table| (Door::Rust, table)),
+        (Ok(root), _) => {
+            let _call = crash::enter(&path, stage::ROOT);
+            enter_root(root, original).map(|table| (Door::Rust, table))
+        }
         (Err(_), Ok(entry)) => {
-            let name = original.to_string_lossy();
-            let _call = crash::enter(&name, Slot::Describe);
+            let _call = crash::enter(&path, stage::ENTRY);
             // SAFETY: by the header's contract; the constructors have run.
             Ok((Door::C, unsafe { entry(ABI_MAJOR, ABI_MINOR) }))
         }
@@ -311,7 +321,7 @@ fn describe(path: &Path, id: &str, table: &PluginTable) -> Result<Manifest, Load
     let mut outputs = Outputs::new(Slot::Describe);
     let sink = outputs.sink();
     let code = {
-        let _call = crash::enter(id, Slot::Describe);
+        let _call = crash::enter(id, Slot::Describe.name());
         // SAFETY: the table has been checked; the sink lives as long as the call.
         unsafe { describe(&raw const sink) }
     };
