@@ -326,6 +326,7 @@ typedef struct tw_plugin {
   /* Makes an instance and stores it in *out, which must not be NULL then. May be slow, may do I/O. config is
    *   {"instance", "parameters": {"name", "attributes": [["k","v"]], "text", "children": [...]},
    *    "model": null | {"id", "name"}, "world": {"name", "file"}, "rate_hz", "seed"}.
+   * Where the file's path is not UTF-8, U+FFFD stands for what is not.
    * On failure: TW_OUT_TEXT, and *out is not looked at. [start-thread] */
   int32_t (*create)(const tw_host *host, tw_bytes config, const tw_sink *sink, void **out);
 

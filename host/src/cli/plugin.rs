@@ -1,6 +1,7 @@
 //! `tickworks plugin`: what there is, and what one is.
 
 use clap::{Args, Subcommand};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ pub struct List {
 pub struct Info {
     /// A name that is looked up in the plugin directories, or a path
     #[arg(value_name = "NAME|PATH")]
-    plugin: String,
+    plugin: OsString,
     /// A directory to look in first
     #[arg(long = "plugin-dir", value_name = "DIR")]
     plugin_dirs: Vec<PathBuf>,

@@ -1,6 +1,7 @@
 //! `tickworks run`: a world, plugins, one port.
 
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ pub struct Run {
     /// The world, an SDF file
     world: PathBuf,
     /// Plugins, weakest first: names that are looked up in the plugin directories, or paths
-    #[arg(long, value_name = "NAME|PATH", num_args = 0.., default_values_t = [String::from("manual_move")])]
-    plugins: Vec<String>,
+    #[arg(long, value_name = "NAME|PATH", num_args = 0.., default_value = "manual_move")]
+    plugins: Vec<OsString>,
     /// A directory to look for plugins in, before TICKWORKS_PLUGIN_PATH, the program's own directory and the user's
     #[arg(long = "plugin-dir", value_name = "DIR")]
     plugin_dirs: Vec<PathBuf>,

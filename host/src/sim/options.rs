@@ -1,5 +1,6 @@
 //! What a run is asked for, what it tells while it goes, and why it may end early.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub struct Options {
     /// Where `model://NAME` is looked up first.
     pub model_paths: Vec<PathBuf>,
     /// Plugins, names or paths, weakest first.
-    pub plugins: Vec<String>,
+    pub plugins: Vec<OsString>,
     /// Where plugins are looked up first.
     pub plugin_dirs: Vec<PathBuf>,
     /// Address, token and limits of the server.

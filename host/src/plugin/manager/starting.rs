@@ -8,6 +8,7 @@ use crate::plugin::instance::Instance;
 use crate::plugin::library::Library;
 use crate::plugin::tracker::{InstanceKey, PluginState, TrackerEvent};
 use crossbeam_channel::Receiver;
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -22,7 +23,7 @@ const SLOW_START: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginSpec {
     /// Name or path, for [`Search::resolve`].
-    pub plugin: String,
+    pub plugin: OsString,
     /// The instance's name; the plugin's id without one.
     pub instance: Option<String>,
     /// Its parameters: the `<plugin>` element.
@@ -33,7 +34,7 @@ pub struct PluginSpec {
 
 impl PluginSpec {
     /// A plugin without parameters, as the command line asks for it.
-    pub fn named(plugin: impl Into<String>) -> Self {
+    pub fn named(plugin: impl Into<OsString>) -> Self {
         Self { plugin: plugin.into(), instance: None, parameters: Element::new("plugin"), model: None }
     }
 }
@@ -65,7 +66,7 @@ impl Manager {
             wanted.push((InstanceKey(self.next_key), spec));
             self.next_key += 1;
         }
-        let name = |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.clone());
+        let name = |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.to_string_lossy().into_owned());
         let load = self.tracker.begin(wanted.iter().map(|(key, spec)| (*key, name(spec))));
         let mut found = Vec::with_capacity(wanted.len());
         for (key, spec) in wanted {
