@@ -4,10 +4,12 @@
 //! [`cli`] -> [`sim`] -> {[`net`], [`plugin`], [`world`]} -> {[`physics`], [`sdf`]}.
 
 pub mod cli;
+mod json;
 pub mod net;
 pub mod physics;
 pub mod plugin;
 pub mod sdf;
 pub mod sim;
 mod suggest;
+mod text;
 pub mod world;

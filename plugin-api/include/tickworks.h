@@ -56,10 +56,11 @@ enum {
   TW_ERR_WRONG_THREAD = -6  /* the function's tag forbids this thread */
 };
 
-/* What a sink takes, and from which slots. */
+/* What a sink takes, and from which slots. JSON nests at most 64 levels deep and has finite numbers; no key is there twice
+ * at the top of an object. A reply has no "topic", and an ok reply no "error". */
 enum {
   TW_OUT_OK = 0,       /* on_message, on_response: the reply, a JSON object. At most one OK or ERR a call */
-  TW_OUT_ERR = 1,      /* on_message, on_response: an error reply, a JSON object with "error", or plain text for it */
+  TW_OUT_ERR = 1,      /* on_message, on_response: an error reply, a JSON object with a text "error", or that text alone */
   TW_OUT_COMMANDS = 2, /* on_message, on_tick, before_physics: a packed array of tw_command; any number of times */
   TW_OUT_TEXT = 3,     /* all: why the call failed, for people */
   TW_OUT_MANIFEST = 4, /* describe: a JSON object */

@@ -180,7 +180,7 @@ unsafe extern "C" fn publish(host: *const abi::Host, topic: Bytes, json: Bytes) 
                 Ok(topic) if !topic.is_empty() && topic.len() <= LONGEST_TOPIC => topic,
                 _ => return rc::ERR_BAD_ARG,
             };
-            if super::response::check_object(json).is_err() {
+            if super::reply::check_object(json).is_err() {
                 return rc::ERR_BAD_ARG;
             }
             table.outbox.publish(Published {

@@ -3,7 +3,8 @@
 use super::crash;
 use super::host_table::{HostTable, Outbox};
 use super::library::Library;
-use super::response::{MessageIn, PluginFailure, PluginResponse, check_object, error_reply};
+use super::reply::{check_err, check_ok};
+use super::response::{MessageIn, PluginFailure, PluginResponse};
 use super::sink::{Outputs, Slot, code_name};
 use std::ffi::c_void;
 use std::mem;
@@ -186,13 +187,12 @@ impl Instance {
 
     /// A reply, checked.
     fn reply(&self, slot: Slot, (kind, bytes): (u32, Vec<u8>)) -> Result<PluginResponse, PluginFailure> {
-        if kind == out::ERR {
-            return Ok(PluginResponse::Err(error_reply(&bytes)));
-        }
-        match check_object(&bytes) {
-            Ok(()) => Ok(PluginResponse::Ok(bytes)),
-            Err(what) => Err(self.breach(slot, format!("its reply is {what}"))),
-        }
+        let checked = if kind == out::ERR {
+            check_err(&bytes).map(PluginResponse::Err)
+        } else {
+            check_ok(&bytes).map(|()| PluginResponse::Ok(bytes))
+        };
+        checked.map_err(|what| self.breach(slot, what))
     }
 
     /// Calls `on_tick` and hands its commands on.

@@ -3,6 +3,7 @@
 
 use super::crash::{self, stage};
 use super::error::{LoadError, LoadErrorKind};
+use super::reply::check_object;
 use super::sink::{LARGEST_OUTPUT, Outputs, Slot, code_name};
 use super::{elf, layout};
 use abi_stable::library::{AbiHeaderRef, LibraryError};
@@ -12,9 +13,10 @@ use std::fmt;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tickworks_plugin_api::Manifest;
+
 use tickworks_plugin_api::abi::{ABI_MAJOR, ABI_MINOR, Bytes, PluginTable, out, rc};
 use tickworks_plugin_api::door::{ENTRY_SYMBOL, PluginRootRef, ROOT_SYMBOL, valid_id};
+use tickworks_plugin_api::{Manifest, parse_json};
 
 /// A larger table than this is no table: more likely its first number was never set.
 const LARGEST_TABLE: u32 = 4096;
@@ -335,9 +337,13 @@ fn describe(path: &Path, id: &str, table: &PluginTable) -> Result<Manifest, Load
     let Some((out::MANIFEST, json)) = outputs.single else {
         return refuse(format!("expected a manifest of at most {LARGEST_OUTPUT} bytes from describe, found none"));
     };
-    let manifest: Manifest = match serde_json::from_slice(&json) {
+    // Clients get the schemas in it, as they are.
+    if let Err(unfit) = check_object(&json) {
+        return refuse(format!("its manifest is {unfit}"));
+    }
+    let manifest: Manifest = match parse_json(&json) {
         Ok(manifest) => manifest,
-        Err(error) => return refuse(format!("its manifest cannot be read: {error}")),
+        Err(text) => return refuse(format!("in its manifest {text}")),
     };
     let mut names = BTreeSet::new();
     for endpoint in &manifest.endpoints {

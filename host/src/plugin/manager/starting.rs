@@ -66,7 +66,8 @@ impl Manager {
             wanted.push((InstanceKey(self.next_key), spec));
             self.next_key += 1;
         }
-        let name = |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.to_string_lossy().into_owned());
+        let name =
+            |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.to_string_lossy().into_owned());
         let load = self.tracker.begin(wanted.iter().map(|(key, spec)| (*key, name(spec))));
         let mut found = Vec::with_capacity(wanted.len());
         for (key, spec) in wanted {
