@@ -8,6 +8,7 @@ mod json;
 pub mod net;
 pub mod physics;
 pub mod plugin;
+mod quiet;
 pub mod sdf;
 pub mod sim;
 mod suggest;

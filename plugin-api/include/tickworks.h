@@ -260,7 +260,8 @@ typedef struct tw_world {
   double dt;            /* length of a tick, s */
   void *ctx;            /* the host's: first argument of the functions below */
 
-  /* Fills *out with all robots. Costs nothing the second time in a call. [sim-thread] */
+  /* Fills *out with all robots. Costs nothing the second time in a call. TW_ERR_BAD_ARG, here and below: out is NULL, or
+   * its struct_size is smaller than the struct. [sim-thread] */
   int32_t (*robots)(void *ctx, tw_robots *out);
 
   /* Fills *out with all bodies. [sim-thread] */
@@ -298,7 +299,8 @@ struct tw_host {
   void (*wake)(const tw_host *host);
 
   /* Pushes a JSON object to the subscribers of a topic, after the replies of this tick. TW_ERR_BAD_ARG: it is no object,
-   * or the topic is empty. TW_ERR_STATE: more is waiting than the host keeps. [thread-safe] */
+   * or the manifest declares no such topic. TW_ERR_STATE: more is waiting than the host keeps. The log says which.
+   * [thread-safe] */
   int32_t (*publish)(const tw_host *host, tw_bytes topic, tw_bytes json);
 
   /* A table of functions by id, such as "tw.camera/1", or NULL. Yours to keep until destroy returns. [thread-safe] */

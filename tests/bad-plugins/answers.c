@@ -139,11 +139,20 @@ static int32_t on_message(void *instance, const tw_world *world, const tw_messag
   }
   if (is(message, "wrong_world")) {
     /* All of these are refused, none of them crashes. */
+    tw_robots robots;
+    tw_bodies bodies;
+    tw_robot_info info;
+    robots.struct_size = 0;
+    bodies.struct_size = 4;
+    info.struct_size = sizeof info - 1;
     tw_ray ray;
     tw_ray_hit hit;
     tw_bytes name = {(const uint8_t *)"\xff\xfe", 2};
     memset(&ray, 0, sizeof ray);
     int fine = world->robots(world->ctx, NULL) == TW_ERR_BAD_ARG && world->bodies(world->ctx, NULL) == TW_ERR_BAD_ARG &&
+               world->robots(world->ctx, &robots) == TW_ERR_BAD_ARG &&
+               world->bodies(world->ctx, &bodies) == TW_ERR_BAD_ARG &&
+               world->robot_info(world->ctx, 0, &info) == TW_ERR_BAD_ARG &&
                world->robot_info(world->ctx, 4242, NULL) == TW_ERR_BAD_ARG &&
                world->pose(world->ctx, TW_NO_ENTITY, NULL) == TW_ERR_BAD_ARG &&
                world->pose(world->ctx, 0, NULL) == TW_ERR_BAD_ARG &&

@@ -341,3 +341,55 @@ fn an_exit_names_plugin_and_slot_and_has_failed() {
     let last = exit.stderr.lines().last().unwrap_or_default();
     assert_eq!(last, "tickworks: a thread of a plugin ended the process: it called exit; loaded: bad");
 }
+
+/// What a plugin says takes one line, and does nothing to a terminal.
+#[test]
+fn what_a_plugin_says_stays_on_its_line() {
+    let scratch = Scratch::new();
+    let talks = compile("bad-plugins/talks.c", &[], scratch.path());
+    let host = Host::start("empty.sdf", &[talks.to_str().unwrap()], &[]);
+    host.process().line(|line| line.starts_with("plugin bad 1.0\\n\\u{1b}[7m: started in "));
+    host.process().error_line(|line| line.contains(" first line\\nsecond line \\u{1b}[2J"));
+    let mut client = host.json();
+    assert_eq!(client.error(json!({"cmd": "talk"})), "talk: plugin \"bad\" failed in on_message: not\\nnow");
+    host.process().error_line(|line| line.ends_with("plugin \"bad\" failed in on_message: not\\nnow"));
+    let exit = host.stop();
+    assert!(!(exit.stdout + &exit.stderr).contains('\u{1b}'));
+
+    let info = tickworks(["plugin", "info", talks.to_str().unwrap()]);
+    assert!(info.stdout.starts_with("bad 1.0\\n\\u{1b}[7m: Talks.\\nA lot.\n"), "{info:?}");
+    assert!(info.stdout.contains("    talk  Talks.\\u{1b}[31m\n"), "{info:?}");
+
+    let fails = compile("bad-plugins/talks.c", &[("FAILS", "1")], scratch.path());
+    let exit = tickworks(Host::args("empty.sdf", &[fails.to_str().unwrap()], &[]));
+    assert!(exit.stdout.contains("plugin bad: failed: no\\nfuel \\u{1b}[31m (0/1)\n"), "{exit:?}");
+    assert!(exit.stderr.ends_with("\n  bad: no\\nfuel \\u{1b}[31m\n"), "{exit:?}");
+}
+
+/// A push to a topic that the manifest does not declare is refused, and the log says why.
+#[test]
+fn only_declared_topics_are_pushed_to() {
+    let scratch = Scratch::new();
+    let talks = compile("bad-plugins/talks.c", &[], scratch.path());
+    let host = Host::start("empty.sdf", &[talks.to_str().unwrap()], &[]);
+    let mut client = host.json();
+    client.ok(json!({"cmd": "sim_subscribe", "topics": ["talk"]}));
+    assert!(client.error(json!({"cmd": "talk"})).ends_with("not\\nnow"), "it got the codes of the header");
+    assert_eq!(client.push(), json!({"topic": "talk"}));
+    let said = "a push was refused: the topic \"other\" is not in the plugin's manifest, expected talk";
+    host.process().error_line(|line| line.contains(said));
+}
+
+/// What goes wrong in each tick is said once, and then from time to time how often.
+#[test]
+fn what_goes_wrong_in_each_tick_does_not_fill_the_log() {
+    let scratch = Scratch::new();
+    let world = scratch.stress_world(&[(
+        "bad",
+        "<trouble slot='on_tick' does='garbage'/><trouble slot='before_physics' does='garbage'/>",
+    )]);
+    let exit = tickworks(Host::args(world, &[], &["--fast", "--ticks", "3000"]));
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    let lines = exit.stderr.lines().count();
+    assert!((1..30).contains(&lines) && exit.stderr.contains("was refused"), "{lines} lines: {exit:?}");
+}

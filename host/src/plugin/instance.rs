@@ -38,7 +38,7 @@ impl Instance {
     pub fn create(library: Arc<Library>, name: &str, config: &Config, outbox: &Arc<Outbox>) -> Result<Self, String> {
         let config =
             serde_json::to_vec(config).map_err(|error| format!("its configuration cannot be written: {error}"))?;
-        let host = HostTable::new(name, outbox);
+        let host = HostTable::new(name, &library.manifest().topics, outbox);
         let Some(create) = library.table().create else { return Err("it has no create".into()) };
         let mut outputs = Outputs::new(Slot::Create);
         let sink = outputs.sink();

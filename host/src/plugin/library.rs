@@ -6,6 +6,7 @@ use super::error::{LoadError, LoadErrorKind};
 use super::reply::check_object;
 use super::sink::{LARGEST_OUTPUT, Outputs, Slot, code_name};
 use super::{elf, layout};
+use crate::text::one_line;
 use abi_stable::library::{AbiHeaderRef, LibraryError};
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -310,7 +311,8 @@ fn check_id(path: &Path, table: &PluginTable) -> Result<String, LoadError> {
 }
 
 fn check_version(path: &Path, table: &PluginTable) -> Result<String, LoadError> {
-    table_text(&table.version, LONGEST_ID).map_err(|found| {
+    let version = table_text(&table.version, LONGEST_ID).map(|version| one_line(&version).into_owned());
+    version.map_err(|found| {
         let text = format!("expected a version of at most {LONGEST_ID} bytes, found {found}");
         LoadError::of(LoadErrorKind::Id, path, text)
     })

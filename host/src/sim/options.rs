@@ -9,6 +9,7 @@ use super::clock::Pace;
 use crate::net::NetOptions;
 use crate::plugin::{Counts, PluginReport};
 use crate::sdf::Diagnostic;
+use crate::text::one_line;
 
 /// What a run is asked for.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ pub enum SimError {
 fn describe_failed(failed: &[(String, String)], started: usize, total: usize) -> String {
     let mut text = format!("{started} of {total} plugins started (--keep-going runs without the others)");
     for (name, reason) in failed {
-        text.push_str(&format!("\n  {name}: {reason}"));
+        text.push_str(&format!("\n  {}: {reason}", one_line(name)));
     }
     text
 }

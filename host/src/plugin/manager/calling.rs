@@ -252,10 +252,8 @@ impl Manager {
         for (key, failure) in &failures {
             let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == *key) else { continue };
             if !failure.fatal {
-                let what = (failure.slot, failure.text.clone());
-                if entry.logged.as_ref() != Some(&what) {
-                    tracing::warn!("{failure}");
-                    entry.logged = Some(what);
+                if let Some(line) = entry.quiet.hear(failure.to_string()) {
+                    tracing::warn!("{line}");
                 }
                 continue;
             }

@@ -7,6 +7,8 @@ use crate::plugin::error::{LoadError, LoadErrorKind};
 use crate::plugin::instance::Instance;
 use crate::plugin::library::Library;
 use crate::plugin::tracker::{InstanceKey, PluginState, TrackerEvent};
+use crate::quiet::Quiet;
+use crate::text::one_line;
 use crossbeam_channel::Receiver;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -131,7 +133,7 @@ impl Manager {
             library,
             life: Life::Starting,
             reset_due: false,
-            logged: None,
+            quiet: Quiet::default(),
         });
         Ok(name)
     }
@@ -169,6 +171,8 @@ impl Manager {
     }
 
     fn fail_start(&mut self, key: InstanceKey, reason: String) {
+        // It may hold paths and words of others.
+        let reason = one_line(&reason).into_owned();
         if let Some(entry) = self.entry_mut(key) {
             entry.life = Life::Failed(reason.clone());
         }
