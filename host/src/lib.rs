@@ -4,11 +4,14 @@
 //! [`cli`] -> [`sim`] -> {[`net`], [`plugin`], [`world`]} -> {[`physics`], [`sdf`]}.
 
 pub mod cli;
+mod json;
 pub mod net;
 pub mod physics;
 pub mod plugin;
+mod quiet;
 pub mod sdf;
 pub mod sim;
 mod suggest;
+mod text;
 mod whole_file;
 pub mod world;

@@ -13,7 +13,7 @@
  *            overlap. [start-thread]: a thread made for this one create. [any-thread]: yours or the host's, no instance yet.
  *            [thread-safe]: call it from any thread, also your own. Debug builds of the host check the tags.
  *   Failure  Nothing may be thrown across the border, neither a C++ exception (tickworks.hpp has a guard) nor a longjmp.
- *            After TW_ERR_PANIC only destroy is called on that instance.
+ *            After TW_ERR_PANIC only destroy is called on that instance. Do not call exit: it ends the host.
  *   Frozen   Within a major version no struct here changes. What is new comes by string id through get_extension.
  *   Numbers  Metres, radians, seconds, kilograms; the world's z is up. A pose is 7 numbers: x y z qx qy qz qw. A robot's
  *            body frame is x forward, y left, z up. Its control frame has the same axes in the order of tw_robot_info.axes.
@@ -56,10 +56,11 @@ enum {
   TW_ERR_WRONG_THREAD = -6  /* the function's tag forbids this thread */
 };
 
-/* What a sink takes, and from which slots. */
+/* What a sink takes, and from which slots. JSON nests at most 64 levels deep and has finite numbers; no key is there twice
+ * at the top of an object. A reply has no "topic", and an ok reply no "error". */
 enum {
   TW_OUT_OK = 0,       /* on_message, on_response: the reply, a JSON object. At most one OK or ERR a call */
-  TW_OUT_ERR = 1,      /* on_message, on_response: an error reply, a JSON object with "error", or plain text for it */
+  TW_OUT_ERR = 1,      /* on_message, on_response: an error reply, a JSON object with a text "error", or that text alone */
   TW_OUT_COMMANDS = 2, /* on_message, on_tick, before_physics: a packed array of tw_command; any number of times */
   TW_OUT_TEXT = 3,     /* all: why the call failed, for people */
   TW_OUT_MANIFEST = 4, /* describe: a JSON object */
@@ -259,7 +260,8 @@ typedef struct tw_world {
   double dt;            /* length of a tick, s */
   void *ctx;            /* the host's: first argument of the functions below */
 
-  /* Fills *out with all robots. Costs nothing the second time in a call. [sim-thread] */
+  /* Fills *out with all robots. Costs nothing the second time in a call. TW_ERR_BAD_ARG, here and below: out is NULL, or
+   * its struct_size is smaller than the struct. [sim-thread] */
   int32_t (*robots)(void *ctx, tw_robots *out);
 
   /* Fills *out with all bodies. [sim-thread] */
@@ -297,7 +299,8 @@ struct tw_host {
   void (*wake)(const tw_host *host);
 
   /* Pushes a JSON object to the subscribers of a topic, after the replies of this tick. TW_ERR_BAD_ARG: it is no object,
-   * or the topic is empty. TW_ERR_STATE: more is waiting than the host keeps. [thread-safe] */
+   * or the manifest declares no such topic. TW_ERR_STATE: more is waiting than the host keeps. The log says which.
+   * [thread-safe] */
   int32_t (*publish)(const tw_host *host, tw_bytes topic, tw_bytes json);
 
   /* A table of functions by id, such as "tw.camera/1", or NULL. Yours to keep until destroy returns. [thread-safe] */
@@ -326,6 +329,7 @@ typedef struct tw_plugin {
   /* Makes an instance and stores it in *out, which must not be NULL then. May be slow, may do I/O. config is
    *   {"instance", "parameters": {"name", "attributes": [["k","v"]], "text", "children": [...]},
    *    "model": null | {"id", "name"}, "world": {"name", "file"}, "rate_hz", "seed"}.
+   * Where the file's path is not UTF-8, U+FFFD stands for what is not.
    * On failure: TW_OUT_TEXT, and *out is not looked at. [start-thread] */
   int32_t (*create)(const tw_host *host, tw_bytes config, const tw_sink *sink, void **out);
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::{EntityId, Error};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -37,8 +37,16 @@ pub struct ModelRef {
 pub struct WorldRef {
     /// Its name.
     pub name: String,
-    /// The file that it was read from; `None` when it came as text.
+    /// The file that it was read from; `None` when it came as text. Where the path is not UTF-8, what is not is replaced
+    /// (U+FFFD): it is to be shown, and to be read from only if it is there.
+    #[serde(serialize_with = "lossily")]
     pub file: Option<PathBuf>,
+}
+
+/// Any path has a JSON form: one that is not UTF-8 is no reason not to start.
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+fn lossily<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
 /// An XML element: attributes, text and children in document order.
@@ -236,6 +244,15 @@ mod tests {
             "degrees=\"yes\" of <pose> is no bool"
         );
         assert_eq!(plugin.child_or("none", 2.5).unwrap(), 2.5);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_is_not_utf8_is_written_all_the_same() {
+        use std::os::unix::ffi::OsStringExt;
+        let file = PathBuf::from(std::ffi::OsString::from_vec(b"w\xff.sdf".to_vec()));
+        let world = WorldRef { name: "w".into(), file: Some(file) };
+        assert_eq!(serde_json::to_string(&world).unwrap(), "{\"name\":\"w\",\"file\":\"w\u{fffd}.sdf\"}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The error that plugin functions return.
 #![forbid(unsafe_code)]
 
+use crate::words;
 use std::fmt;
 
 /// A sentence that says what went wrong. Made from text, or by `?` from any error, whose causes are kept.
@@ -49,7 +50,10 @@ impl fmt::Debug for Error {
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         let error = error.into();
-        let mut text = error.to_string();
+        let mut text = match error.downcast_ref::<serde_json::Error>() {
+            Some(error) => words::at_place(error),
+            None => error.to_string(),
+        };
         let mut source = error.source();
         while let Some(cause) = source {
             let cause_text = cause.to_string();

@@ -1,7 +1,7 @@
 //! The host as an instance sees it.
 #![forbid(unsafe_code)]
 
-use crate::abi::{level, rc};
+use crate::abi::level;
 use crate::raw::HostLink;
 use serde::Serialize;
 use std::fmt;
@@ -66,14 +66,13 @@ impl Host {
         self.0.wake();
     }
 
-    /// Pushes `value`, which must become a JSON object, to the subscribers of `topic`, after the replies of this tick.
-    /// What cannot be pushed is reported in the log.
+    /// Pushes `value`, which must become a JSON object, to the subscribers of `topic`, which the manifest declares, after
+    /// the replies of this tick. What cannot be pushed is reported in the log.
     pub fn publish(&self, topic: &str, value: &impl Serialize) {
         match serde_json::to_vec(value) {
             Ok(json) if json.first() == Some(&b'{') => {
-                if let Some(code) = self.0.publish(topic, &json).filter(|code| *code < rc::OK) {
-                    self.error(format_args!("the host refused a push to topic \"{topic}\" with code {code}"));
-                }
+                // Where it refuses, the host says why.
+                self.0.publish(topic, &json);
             }
             Ok(json) => self.error(format_args!(
                 "a push to topic \"{topic}\" must be a JSON object, this is {}",

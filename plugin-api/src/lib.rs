@@ -85,6 +85,7 @@ mod raw;
 mod response;
 mod robot;
 mod shim;
+mod words;
 mod world;
 
 pub mod abi;
@@ -97,7 +98,7 @@ pub use entity::{EntityId, Kind};
 pub use error::Error;
 pub use host::{Host, Level};
 pub use manifest::{DefaultRobot, Endpoint, Manifest, Parameter, RobotUse, Topic, schema_of};
-pub use message::parse_request;
+pub use message::{parse_json, parse_request};
 pub use plugin::{Operation, Plugin};
 pub use raw::{Message, World};
 pub use response::{Command, Commands, IntoCommands, Outcome, Response, Status};

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::raw::Message;
-use crate::{EntityId, Response};
+use crate::{EntityId, Response, words};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
@@ -74,13 +74,21 @@ impl fmt::Debug for Message {
 /// # Errors
 /// One sentence with the command, the field and the offending value.
 pub fn parse_request<T: DeserializeOwned>(cmd: &str, json: &[u8]) -> Result<T, String> {
+    parse_json(json).map_err(|text| format!("{cmd}: {text}"))
+}
+
+/// A JSON text as a type, such as a state that was saved before.
+///
+/// # Errors
+/// One sentence with the field and the offending value.
+pub fn parse_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
     serde_json::from_slice(json).or_else(|_| {
         // Again, slower: for clients that have floats only, and for the way to what is wrong.
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let mut value: Value =
-            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(cmd, &error))?;
+            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| parse_error(&error))?;
         floats_to_integers(&mut value);
-        serde_path_to_error::deserialize(value).map_err(|error| parse_error(cmd, &error))
+        serde_path_to_error::deserialize(value).map_err(|error| parse_error(&error))
     })
 }
 
@@ -108,26 +116,14 @@ fn floats_to_integers(value: &mut Value) {
 /// A value longer than this is cut in an error: a client sees what it sent, not all of it.
 const LONGEST_ERROR: usize = 300;
 
-fn parse_error(cmd: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
-    let mut text = error.inner().to_string();
-    // A place in a request of one line helps nobody who sent a map.
-    if let Some(place) = text.rfind(" at line ") {
-        text.truncate(place);
-    }
-    for (rust, word) in [("f64", "a number"), ("u64", "a whole number from 0"), ("u32", "a whole number from 0")] {
-        if let Some(start) = text.strip_suffix(rust).filter(|start| start.ends_with("expected ")) {
-            text = format!("{start}{word}");
-        }
-    }
+fn parse_error(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let mut text = words::at_path(&error.path().to_string(), error.inner());
     if text.len() > LONGEST_ERROR {
         let end = (0..=LONGEST_ERROR).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
-    match error.path().to_string().as_str() {
-        "." => format!("{cmd}: {text}"),
-        path => format!("{cmd}: field {path}: {text}"),
-    }
+    text
 }
 
 #[cfg(test)]
@@ -151,13 +147,10 @@ mod tests {
     fn parse_names_the_field_and_the_value() {
         assert_eq!(
             error(r#"{"cmd":"move","control_input":[1,2,"x"]}"#),
-            "move: field control_input[2]: invalid type: string \"x\", expected a number"
+            "move: field control_input[2] is \"x\", expected a number"
         );
-        assert_eq!(error(r#"{"cmd":"move"}"#), "move: missing field `control_input`");
-        assert_eq!(
-            error(r#"{"cmd":"move","control_input":5}"#),
-            "move: field control_input: invalid type: integer `5`, expected a sequence"
-        );
+        assert_eq!(error(r#"{"cmd":"move"}"#), "move: the field control_input is missing");
+        assert_eq!(error(r#"{"cmd":"move","control_input":5}"#), "move: field control_input is 5, expected a list");
         assert!(error(&format!(r#"{{"control_input":"{}"}}"#, "é".repeat(5000))).len() < 400);
     }
 
@@ -186,7 +179,7 @@ mod tests {
         );
         assert!(start.sign.is_sign_negative());
         for (wrong, named) in [
-            (r#"{"laps":2.5,"offset":0,"robots":[],"sign":0}"#, "field laps: invalid type: floating point `2.5`"),
+            (r#"{"laps":2.5,"offset":0,"robots":[],"sign":0}"#, "field laps is 2.5, expected a whole number from 0"),
             (r#"{"laps":-1.0,"offset":0,"robots":[],"sign":0}"#, "field laps"),
             (r#"{"offset":1e300,"robots":[],"sign":0}"#, "field offset"),
             (r#"{"offset":0.0,"robots":[1.5],"sign":0}"#, "field robots[0]"),

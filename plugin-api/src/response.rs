@@ -16,22 +16,24 @@ pub struct Response(pub(crate) Answer);
 pub(crate) enum Answer {
     Ok(Vec<u8>),
     Err(Vec<u8>),
+    /// A mistake of the plugin, for the host to report: it knows the plugin's name and the command.
+    Malformed(String),
     Physics(Vec<Command>),
     NotMine,
 }
 
 impl Response {
     /// A reply with the fields of `reply`, which becomes a JSON object: a struct or a map. `()` is a reply without
-    /// fields. What does not become an object is an `err` that says so.
+    /// fields. For what does not become an object, the client gets an error that names command and plugin.
     pub fn ok(reply: impl Serialize) -> Self {
         match serde_json::to_vec(&reply) {
             Ok(json) if json.first() == Some(&b'{') => Self(Answer::Ok(json)),
             Ok(json) if json == b"null" => Self(Answer::Ok(b"{}".to_vec())),
-            Ok(json) => Self::err(format_args!(
-                "the plugin's reply must be a JSON object, this is {}",
+            Ok(json) => Self(Answer::Malformed(format!(
+                "its reply must be a JSON object, this is {}",
                 String::from_utf8_lossy(&json).chars().take(60).collect::<String>()
-            )),
-            Err(error) => Self::err(format_args!("the plugin's reply cannot be written as JSON: {error}")),
+            ))),
+            Err(error) => Self(Answer::Malformed(format!("its reply cannot be written as JSON: {error}"))),
         }
     }
 
@@ -75,15 +77,16 @@ impl Response {
         matches!(self.0, Answer::Ok(_))
     }
 
-    /// Whether it is an `err`.
+    /// Whether it is an `err`, or an `ok` of something that is no object.
     pub fn is_err(&self) -> bool {
-        matches!(self.0, Answer::Err(_))
+        matches!(self.0, Answer::Err(_) | Answer::Malformed(_))
     }
 
     /// The reply's fields, of an `ok` or `err`.
     pub fn value(&self) -> Option<Value> {
         match &self.0 {
             Answer::Ok(json) | Answer::Err(json) => serde_json::from_slice(json).ok(),
+            Answer::Malformed(text) => Some(serde_json::json!({ "error": text })),
             _ => None,
         }
     }
@@ -283,7 +286,7 @@ mod tests {
     fn a_reply_is_an_object() {
         assert_eq!(Response::ok(json!({"a": 1})).value(), Some(json!({"a": 1})));
         assert_eq!(Response::ok(()).value(), Some(json!({})));
-        assert_eq!(Response::ok(5).error().unwrap(), "the plugin's reply must be a JSON object, this is 5");
+        assert_eq!(Response::ok(5).error().unwrap(), "its reply must be a JSON object, this is 5");
         assert_eq!(
             Response::err_with("no", json!({"robot": {"id": 0}})).value(),
             Some(json!({"error": "no", "robot": {"id": 0}}))

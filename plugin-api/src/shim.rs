@@ -7,7 +7,7 @@ use crate::abi::{self, Bytes, PluginTable, out, rc};
 use crate::panics::{guard, install_hook, watch};
 use crate::raw::{self, HostLink, InstancePtr, Message, Out, World};
 use crate::response::Answer;
-use crate::{Canvas, Commands, Config, Host, Operation, Plugin, Response};
+use crate::{Canvas, Commands, Config, Host, Operation, Plugin, Response, words};
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ fn respond(out: &Out<'_>, response: Response) -> i32 {
     match response.0 {
         Answer::Ok(json) => out.write(out::OK, &json),
         Answer::Err(json) => out.write(out::ERR, &json),
+        Answer::Malformed(text) => fail(out, rc::ERR, text),
         Answer::Physics(commands) => out.commands(&commands),
         Answer::NotMine => rc::NOT_MINE,
     }
@@ -145,7 +146,7 @@ unsafe extern "C" fn create<P: Plugin>(
         let config: Config = match serde_json::from_slice(unsafe { config.as_slice() }) {
             Ok(config) => config,
             Err(error) => {
-                return fail(&out, rc::ERR_BAD_ARG, format_args!("the configuration cannot be read: {error}"));
+                return fail(&out, rc::ERR_BAD_ARG, format_args!("its configuration: {}", words::at_place(&error)));
             }
         };
         match P::create(Host(Arc::clone(&link)), config) {

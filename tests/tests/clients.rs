@@ -1,5 +1,10 @@
 //! Connections: whose robots they are, how they end, how fast they read, who may come in.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::mpsc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -334,4 +339,106 @@ fn limits_are_what_the_options_say() {
     while host.json().request(json!({"cmd": "sim_get_info"})).get("error").is_some() {
         assert!(start.elapsed() < PATIENCE, "the place of the one that was closed is free again");
     }
+}
+
+/// Sends the beginning of a request on each of so many connections, and then says of which the host has thought better:
+/// their errors, and the connections that are left, once `refused` errors have come.
+fn unfinished(host: &Host, count: usize, bytes: usize, refused: usize) -> (Vec<String>, Unfinished) {
+    let mut line = br#"{"cmd":"sim_get_info","pad":""#.to_vec();
+    line.resize(bytes, b'x');
+    let (say, heard) = mpsc::channel();
+    let mut streams = BTreeMap::new();
+    for n in 0..count {
+        let stream = TcpStream::connect(host.addr()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut ours, line, say) = (stream.try_clone().unwrap(), line.clone(), say.clone());
+        std::thread::spawn(move || {
+            // One that is refused may not come to its end.
+            let _ = ours.write_all(&line);
+            let mut reply = String::new();
+            let _ = BufReader::new(&ours).read_line(&mut reply);
+            let _ = say.send((n, reply));
+        });
+        streams.insert(n, stream);
+    }
+    let mut errors = Vec::new();
+    for _ in 0..refused {
+        let (n, reply) = heard.recv_timeout(PATIENCE).expect("one more should be refused");
+        let mut stream = streams.remove(&n).unwrap();
+        let mut rest = String::new();
+        assert!(stream.read_to_string(&mut rest).is_ok_and(|_| rest.is_empty()), "one error, and the end");
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        errors.push(reply["error"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned());
+    }
+    (errors, Unfinished { streams, heard })
+}
+
+/// Connections with a request on the way.
+struct Unfinished {
+    streams: BTreeMap<usize, TcpStream>,
+    /// What each of them reads first.
+    heard: mpsc::Receiver<(usize, String)>,
+}
+
+impl Unfinished {
+    /// Sends what is missing. Gives the replies.
+    fn finish(self) -> Vec<Value> {
+        for mut stream in self.streams.values() {
+            stream.write_all(b"\"}\n").unwrap();
+        }
+        let replies = self.streams.keys().map(|_| self.heard.recv_timeout(PATIENCE).expect("a reply").1);
+        replies.map(|reply| serde_json::from_str(&reply).unwrap()).collect()
+    }
+}
+
+/// What the connections hold together has a limit: whoever asks for more is told and closed, the others go on.
+#[test]
+fn unfinished_requests_of_all_connections_are_limited_together() {
+    let host = Host::start("empty.sdf", &[], &["--max-buffered-bytes", "10000000"]);
+    let mut other = host.msgpack();
+    info(&mut other);
+    // Two of them fit.
+    let (errors, left) = unfinished(&host, 8, 3_000_000, 6);
+    assert!(errors.iter().all(|error| error.contains("over 10000000 bytes of unfinished requests")), "{errors:?}");
+    let replies = left.finish();
+    assert!(replies.len() == 2 && replies.iter().all(|reply| reply["stage"] == "running"), "{replies:?}");
+    info(&mut other);
+    assert_eq!(host.stop().code, Some(0));
+}
+
+/// Where the machine has less memory than the limits allow, unfinished requests do not end the host either.
+#[test]
+fn unfinished_requests_do_not_end_a_host_that_has_little_memory() {
+    let host = Host::start("empty.sdf", &[], &[]);
+    let mut other = host.json();
+    info(&mut other);
+    let pid = host.process().pid();
+    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap();
+    let pages: usize = pages.split(' ').next().unwrap().parse().unwrap();
+    let limit = pages * 4096 + (120 << 20);
+    let set = Command::new("prlimit").args([format!("--pid={pid}"), format!("--as={limit}")]).status();
+    assert!(set.unwrap().success());
+    // Of these 300 MB no more than a half has room.
+    let (errors, _left) = unfinished(&host, 20, 15 << 20, 8);
+    assert!(errors.iter().all(|error| error.contains("the host holds too much for its connections")), "{errors:?}");
+    info(&mut other);
+    assert_eq!(host.stop().code, Some(0));
+}
+
+/// Everybody who is one too many hears why, also where a crowd comes at once.
+#[test]
+fn all_of_a_crowd_that_is_too_many_hear_why() {
+    let host = Host::start("empty.sdf", &[], &["--max-connections", "2"]);
+    let mut known = [host.json(), host.msgpack()];
+    known.iter_mut().for_each(|client| drop(info(client)));
+    let crowd: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(host.addr()).unwrap()).collect();
+    for (n, mut late) in crowd.into_iter().enumerate() {
+        late.set_read_timeout(Some(PATIENCE)).unwrap();
+        // One that has been told already takes nothing any more.
+        let _ = late.write_all(b"{\"cmd\":\"sim_get_info\"}\n");
+        let mut reply = String::new();
+        BufReader::new(&late).read_line(&mut reply).unwrap_or_else(|error| panic!("{n}: {error}"));
+        assert!(reply.contains("the host has 2 connections, which is its limit"), "{n}: {reply:?}");
+    }
+    known.iter_mut().for_each(|client| drop(info(client)));
 }

@@ -289,13 +289,107 @@ fn crash(scratch: &Scratch, plugin: &str, ask: bool) -> Exit {
     process.wait()
 }
 
-/// `plugin info` runs the plugin's code as well.
+/// The stages before there is an instance have names as well, also for `plugin info`, which runs the plugin's code too.
 #[test]
-fn a_crash_in_describe_is_told_by_plugin_info() {
+fn a_crash_while_it_is_loaded_names_the_stage() {
+    let nowhere = "SIGSEGV (an address that is not its own)";
+    for (stage, how, place, signal, name) in [
+        ("1", "1", "the loading of its library", 11, nowhere),
+        ("2", "1", "tw_plugin_entry", 11, nowhere),
+        ("3", "2", "describe", 6, "SIGABRT (it called abort)"),
+        ("4", "1", "the reading of its table", 11, nowhere),
+        ("5", "1", "the reading of its table", 11, nowhere),
+    ] {
+        let scratch = Scratch::new();
+        let plugin = compile("bad-plugins/crash_loading.c", &[("STAGE", stage), ("HOW", how)], scratch.path());
+        let path = plugin.to_str().unwrap();
+        // In describe its id is known.
+        let who = if stage == "3" { "bad" } else { path };
+        let said = format!("tickworks: plugin \"{who}\" killed the process in {place}: {name}\n");
+        for exit in [tickworks(["plugin", "info", path]), tickworks(Host::args("empty.sdf", &[path], &[]))] {
+            assert_eq!((exit.code, exit.signal), (None, Some(signal)), "{place}: {exit:?}");
+            assert_eq!(exit.stderr, said);
+        }
+    }
+}
+
+/// A plugin that calls `exit` ends the host like a crash does: with a word, and never with the status of success.
+#[test]
+fn an_exit_names_plugin_and_slot_and_has_failed() {
     let scratch = Scratch::new();
-    let plugin = compile("bad-plugins/crash_describe.c", &[], scratch.path());
-    let exit = tickworks(["plugin", "info", plugin.to_str().unwrap()]);
-    assert_eq!((exit.code, exit.signal), (None, Some(6)), "{exit:?}");
-    let said = "tickworks: plugin \"crash_describe\" killed the process in describe: SIGABRT (it called abort)\n";
-    assert_eq!(exit.stderr, said);
+    for (stage, place) in [("1", "the loading of its library"), ("2", "tw_plugin_entry"), ("3", "describe")] {
+        let plugin = compile("bad-plugins/crash_loading.c", &[("STAGE", stage), ("HOW", "6")], scratch.path());
+        let path = plugin.to_str().unwrap();
+        let who = if stage == "3" { "bad" } else { path };
+        let said = format!("tickworks: plugin \"{who}\" ended the process in {place}: it called exit\n");
+        for exit in [tickworks(["plugin", "info", path]), tickworks(Host::args("empty.sdf", &[path], &[]))] {
+            assert_eq!((exit.code, exit.stderr.as_str()), (Some(1), said.as_str()), "{exit:?}");
+        }
+    }
+    for (slot, how) in [("create", "6"), ("on_message", "6"), ("on_tick", "6"), ("on_tick", "7")] {
+        let scratch = Scratch::new();
+        let plugin = compile("bad-plugins/crash.c", &[("SLOT", slot), ("HOW", how)], scratch.path());
+        let exit = crash(&scratch, plugin.to_str().unwrap(), slot == "on_message");
+        assert_eq!((exit.code, exit.signal), (Some(1), None), "{slot}: {exit:?}");
+        let last = exit.stderr.lines().last().unwrap_or_default();
+        assert_eq!(last, format!("tickworks: plugin \"bad\" ended the process in {slot}: it called exit"), "{exit:?}");
+    }
+    // On a thread of its own it is in no slot: who is loaded is all that can be said.
+    let plugin = compile("bad-plugins/crash.c", &[("SLOT", "on_tick"), ("HOW", "8")], scratch.path());
+    let exit = crash(&scratch, plugin.to_str().unwrap(), false);
+    assert_eq!((exit.code, exit.signal), (Some(1), None), "{exit:?}");
+    let last = exit.stderr.lines().last().unwrap_or_default();
+    assert_eq!(last, "tickworks: a thread of a plugin ended the process: it called exit; loaded: bad");
+}
+
+/// What a plugin says takes one line, and does nothing to a terminal.
+#[test]
+fn what_a_plugin_says_stays_on_its_line() {
+    let scratch = Scratch::new();
+    let talks = compile("bad-plugins/talks.c", &[], scratch.path());
+    let host = Host::start("empty.sdf", &[talks.to_str().unwrap()], &[]);
+    host.process().line(|line| line.starts_with("plugin bad 1.0\\n\\u{1b}[7m: started in "));
+    host.process().error_line(|line| line.contains(" first line\\nsecond line \\u{1b}[2J"));
+    let mut client = host.json();
+    assert_eq!(client.error(json!({"cmd": "talk"})), "talk: plugin \"bad\" failed in on_message: not\\nnow");
+    host.process().error_line(|line| line.ends_with("plugin \"bad\" failed in on_message: not\\nnow"));
+    let exit = host.stop();
+    assert!(!(exit.stdout + &exit.stderr).contains('\u{1b}'));
+
+    let info = tickworks(["plugin", "info", talks.to_str().unwrap()]);
+    assert!(info.stdout.starts_with("bad 1.0\\n\\u{1b}[7m: Talks.\\nA lot.\n"), "{info:?}");
+    assert!(info.stdout.contains("    talk  Talks.\\u{1b}[31m\n"), "{info:?}");
+
+    let fails = compile("bad-plugins/talks.c", &[("FAILS", "1")], scratch.path());
+    let exit = tickworks(Host::args("empty.sdf", &[fails.to_str().unwrap()], &[]));
+    assert!(exit.stdout.contains("plugin bad: failed: no\\nfuel \\u{1b}[31m (0/1)\n"), "{exit:?}");
+    assert!(exit.stderr.ends_with("\n  bad: no\\nfuel \\u{1b}[31m\n"), "{exit:?}");
+}
+
+/// A push to a topic that the manifest does not declare is refused, and the log says why.
+#[test]
+fn only_declared_topics_are_pushed_to() {
+    let scratch = Scratch::new();
+    let talks = compile("bad-plugins/talks.c", &[], scratch.path());
+    let host = Host::start("empty.sdf", &[talks.to_str().unwrap()], &[]);
+    let mut client = host.json();
+    client.ok(json!({"cmd": "sim_subscribe", "topics": ["talk"]}));
+    assert!(client.error(json!({"cmd": "talk"})).ends_with("not\\nnow"), "it got the codes of the header");
+    assert_eq!(client.push(), json!({"topic": "talk"}));
+    let said = "a push was refused: the topic \"other\" is not in the plugin's manifest, expected talk";
+    host.process().error_line(|line| line.contains(said));
+}
+
+/// What goes wrong in each tick is said once, and then from time to time how often.
+#[test]
+fn what_goes_wrong_in_each_tick_does_not_fill_the_log() {
+    let scratch = Scratch::new();
+    let world = scratch.stress_world(&[(
+        "bad",
+        "<trouble slot='on_tick' does='garbage'/><trouble slot='before_physics' does='garbage'/>",
+    )]);
+    let exit = tickworks(Host::args(world, &[], &["--fast", "--ticks", "3000"]));
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    let lines = exit.stderr.lines().count();
+    assert!((1..30).contains(&lines) && exit.stderr.contains("was refused"), "{lines} lines: {exit:?}");
 }

@@ -92,7 +92,7 @@ fn a_cpp_plugin_that_throws_is_named_and_the_host_goes_on() {
     assert_eq!(client.ok(json!({"cmd": "calm"}))["status"], "calm");
     assert_eq!(
         client.error(json!({"cmd": "throw"})),
-        "plugin \"throws\" failed in on_message: thrown in on_message: throw"
+        "throw: plugin \"throws\" failed in on_message: thrown in on_message: throw"
     );
     // An exception that was not caught is a fault like a panic: nobody knows what it left behind.
     let error = client.error(json!({"cmd": "calm"}));
@@ -137,6 +137,56 @@ fn equal_symbols_of_two_plugins_do_not_meet() {
     assert_eq!((&reply["answer"], &reply["calls"]), (&json!(2), &json!(1)));
 }
 
+/// A mistake in Rust is named like one in C: command, plugin, and what is wrong.
+#[test]
+fn a_reply_in_rust_that_is_no_object_names_command_and_plugin() {
+    let scratch = Scratch::new();
+    let world = scratch.stress_world(&[("bad", "<trouble slot='on_message' does='garbage'/>")]);
+    let host = Host::start(world, &[], &[]);
+    for mut client in [host.json(), host.msgpack()] {
+        assert_eq!(
+            client.error(json!({"cmd": "stress_echo"})),
+            "stress_echo: plugin \"bad\" failed in on_message: its reply must be a JSON object, this is \"no object\""
+        );
+    }
+}
+
+/// What a saved state, a manifest or a request lacks is said in words of JSON, and not of the language that reads it.
+#[test]
+fn what_is_wrong_with_a_json_text_is_said_in_plain_words() {
+    let host = Host::start("arena.sdf", &["manual_move", "trajectory_mission", "race"], &["--paused"]);
+    let mut client = host.json();
+    let state = client.ok(json!({"cmd": "sim_get_state"}));
+    let changed = |path: &str, value: Value| {
+        let mut state = state.clone();
+        *state.pointer_mut(path).unwrap() = value;
+        json!({"cmd": "sim_load_state", "state": state})
+    };
+    for (request, error) in [
+        (json!({"cmd": "sim_subscribe"}), "sim_subscribe: the field topics is missing"),
+        (json!({"cmd": "sim_subscribe", "topics": "sim"}), "sim_subscribe: field topics is \"sim\", expected a list"),
+        (json!({"cmd": "sim_step", "ticks": -1}), "sim_step: field ticks is -1, expected a whole number from 0"),
+        (
+            json!({"cmd": "sim_load_state", "state": []}),
+            "sim_load_state: field state has 0 elements, expected an object",
+        ),
+        (
+            changed("/state/tick", json!("x")),
+            "sim_load_state: field state.state.tick is \"x\", expected a whole number from 0",
+        ),
+        (
+            changed("/plugins/race/state/race", json!(7)),
+            "sim_load_state: field plugins.race: field race is 7, expected an object",
+        ),
+        (
+            changed("/plugins/trajectory_mission/state", json!({"version": 1})),
+            "sim_load_state: field plugins.trajectory_mission: the field missions is missing",
+        ),
+    ] {
+        assert_eq!(client.error(request), error);
+    }
+}
+
 /// Each way to break the contract is an error reply that names plugin and breach, and costs that message only.
 #[test]
 fn answers_against_the_contract_are_errors_and_nothing_else() {
@@ -152,11 +202,28 @@ fn answers_against_the_contract_are_errors_and_nothing_else() {
         ("not_utf8", "its reply is not UTF-8 after byte 7"),
         ("half_a_command", "it wrote 40 bytes of commands: 40 too many for commands of 80 bytes"),
         ("no_reason", "it returned TW_ERR_STATE (-5) and no reason"),
+        (
+            "huge_number",
+            "its reply is JSON that clients cannot read: a number is too large at column 11: `{\"a\": 1e999}`; numbers must \
+             be finite",
+        ),
+        ("deep", "its reply is nested deeper than 64 levels at byte 70"),
+        (
+            "surrogate",
+            "its reply is JSON that clients cannot read: a text is not Unicode at column 14: `{\"a\": \"\\ud800\"}`; \
+             surrogates come in pairs",
+        ),
+        ("twice", "its reply is an object with the field \"a\" twice"),
+        ("topic", "its reply has the field \"topic\", by which clients know a push"),
+        ("error_in_ok", "its ok reply has the field \"error\", by which clients know an error"),
+        ("empty_error", "its error reply is empty, expected a sentence"),
+        ("error_number", "\"error\" of its error reply is 5, expected text"),
+        ("deep_error", "its error reply is nested deeper than 64 levels at byte 85"),
     ];
     let requests: Vec<_> = breaches.iter().map(|(cmd, _)| json!({"cmd": cmd, "id": cmd})).collect();
     for mut client in [host.json(), host.msgpack()] {
         for ((cmd, text), reply) in breaches.iter().zip(client.pipeline(&requests)) {
-            assert_eq!(reply["error"], format!("plugin \"answers\" failed in on_message: {text}"), "{cmd}");
+            assert_eq!(reply["error"], format!("{cmd}: plugin \"answers\" failed in on_message: {text}"), "{cmd}");
             assert_eq!(reply["id"], *cmd);
         }
         assert_eq!(client.error(json!({"cmd": "plain_error"})), "plain \"text\"");

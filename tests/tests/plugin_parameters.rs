@@ -1,7 +1,9 @@
 //! What a world's `<plugin>` elements say reaches their plugins, and what is wrong in it is said by name.
 
 use serde_json::{Value, json};
-use tickworks_tests::{Host, Scratch, compile, tickworks};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use tickworks_tests::{Host, Process, Scratch, compile, tickworks};
 
 /// The configuration that the one instance of the plugin got.
 fn config(host: &Host) -> Value {
@@ -144,4 +146,24 @@ fn a_race_through_a_model_that_does_not_exist_is_no_race() {
     host.process().line(|line| line == "  plugins: manual_move");
     let error = host.json().error(json!({"cmd": "race_start"}));
     assert_eq!(error, format!("race_start belongs to plugin \"race\", which has failed: {reason}"));
+}
+
+/// Paths are bytes. What cannot be said of one in JSON is replaced, and nothing fails over it.
+#[test]
+fn paths_that_are_not_utf8_work_for_worlds_and_plugins() {
+    let scratch = Scratch::new();
+    let odd = |name: &[u8]| scratch.path().join(OsStr::from_bytes(name));
+    let world = odd(b"w\xff.sdf");
+    std::fs::rename(scratch.world(""), &world).unwrap();
+    let plugin = odd(b"lib\xfeconfig.so");
+    std::fs::rename(compile("c-plugins/config.c", &[], scratch.path()), &plugin).unwrap();
+    let mut args = Host::args(&world, &[], &[]);
+    args.insert(3, plugin.clone().into());
+    let host = Host::of(Process::start(args));
+    assert_eq!(config(&host)["world"]["file"], world.to_string_lossy().as_ref());
+    let info = tickworks([OsStr::new("plugin"), OsStr::new("info"), plugin.as_os_str()]);
+    assert_eq!((info.code, info.stderr.as_str()), (Some(0), ""), "{info:?}");
+    // The one in every run, in Rust.
+    let host = Host::start(&world, &["manual_move"], &[]);
+    assert_eq!(host.json().ok(json!({"cmd": "sim_get_info"}))["world_file"], world.to_string_lossy().as_ref());
 }

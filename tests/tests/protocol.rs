@@ -281,7 +281,7 @@ fn an_id_comes_back_unchanged_and_not_otherwise() {
         Packed::from(u64::MAX),
         Packed::from(i64::MIN),
         Packed::F32(0.1),
-        Packed::F64(f64::NAN),
+        Packed::F64(f64::MIN_POSITIVE),
         Packed::F64(-0.0),
         Packed::Binary(vec![0, 255, 10]),
         Packed::Ext(-1, vec![1, 2, 3, 4]),
@@ -294,11 +294,32 @@ fn an_id_comes_back_unchanged_and_not_otherwise() {
             client.send_packed(&Packed::Map(vec![(text("cmd"), cmd), (text("id"), id.clone())]));
             let reply = client.packed_reply();
             let back = reply.as_map().unwrap().iter().find(|(key, _)| key.as_str() == Some("id"));
-            // By their bytes, since a NaN is unlike itself.
+            // By their bytes, since the negative zero is equal to the other one.
             assert_eq!(bytes(&back.expect("an id").1), bytes(&id));
         }
     }
     assert!(client.request(json!({"cmd": "sim_get_info"})).get("id").is_none());
+}
+
+/// Numbers are finite in both framings, also those of an id, which would come back otherwise.
+#[test]
+fn an_id_that_is_not_finite_is_refused_and_does_not_come_back() {
+    let host = arena();
+    let mut client = host.msgpack();
+    for (id, shown) in [
+        (Packed::F64(f64::NAN), "NaN"),
+        (Packed::F32(f32::NEG_INFINITY), "-inf"),
+        (Packed::Array(vec![Packed::Map(vec![(Packed::from(1), Packed::F64(f64::INFINITY))])]), "inf"),
+    ] {
+        client.send_packed(&Packed::Map(vec![("cmd".into(), "sim_get_info".into()), ("id".into(), id)]));
+        let reply = client.reply();
+        assert_eq!(reply["error"], format!("id is {shown}, but numbers must be finite"));
+        assert!(reply.get("id").is_none());
+    }
+    let mut client = host.json();
+    client.send_bytes("{\"cmd\":\"sim_get_info\",\"id\":[1e999]}\n");
+    let reply = client.reply();
+    assert!(reply["error"].as_str().unwrap().contains("1e999") && reply.get("id").is_none(), "{reply}");
 }
 
 fn bytes(value: &Packed) -> Vec<u8> {

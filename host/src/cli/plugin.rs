@@ -1,12 +1,14 @@
 //! `tickworks plugin`: what there is, and what one is.
 
 use clap::{Args, Subcommand};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{Done, FAILED, say};
 use crate::plugin::{Library, Search, crash};
+use crate::text::one_line;
 
 /// Look at plugins without running a world
 #[derive(Subcommand, Debug)]
@@ -30,7 +32,7 @@ pub struct List {
 pub struct Info {
     /// A name that is looked up in the plugin directories, or a path
     #[arg(value_name = "NAME|PATH")]
-    plugin: String,
+    plugin: OsString,
     /// A directory to look in first
     #[arg(long = "plugin-dir", value_name = "DIR")]
     plugin_dirs: Vec<PathBuf>,
@@ -43,6 +45,7 @@ impl Plugin {
     /// Looks and prints.
     pub fn execute(self) -> Done {
         crash::install();
+        let _no_exit = crash::forbid_exit();
         match self {
             Self::List(list) => list.execute(),
             Self::Info(info) => info.execute(),
@@ -65,11 +68,12 @@ impl List {
         for (name, path) in candidates {
             match Library::load(&path) {
                 Ok(library) => {
-                    let (id, version, summary) = (library.id(), library.version(), &library.manifest().summary);
+                    let (id, version, summary) =
+                        (library.id(), library.version(), one_line(&library.manifest().summary));
                     say(format_args!("{id:<20} {version:<8} {summary}  ({})", path.display()))?;
                 }
                 Err(error) => {
-                    say(format_args!("{name:<20} refused: {error}"))?;
+                    say(format_args!("{name:<20} refused: {}", one_line(&error.to_string())))?;
                     status = ExitCode::from(FAILED);
                 }
             }
@@ -81,7 +85,7 @@ impl List {
 impl Info {
     fn execute(self) -> Done {
         let path = Search::new(self.plugin_dirs).resolve(&self.plugin).map_err(|error| error.to_string())?;
-        let library = Library::load(&path).map_err(|error| error.to_string())?;
+        let library = Library::load(&path).map_err(|error| one_line(&error.to_string()).into_owned())?;
         if self.json {
             let manifest = serde_json::to_string_pretty(library.manifest()).map_err(|error| error.to_string())?;
             say(manifest)?;
@@ -99,7 +103,7 @@ fn describe(library: &Library) -> String {
         "{} {}: {}\n  file:  {}\n  ABI:   {major}.{minor}, by the {} door\n",
         library.id(),
         library.version(),
-        manifest.summary,
+        one_line(&manifest.summary),
         library.path().display(),
         library.door(),
     );
@@ -111,7 +115,7 @@ fn describe(library: &Library) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {title}:");
         for (name, summary) in rows {
-            let _ = writeln!(text, "    {name:width$}  {summary}");
+            let _ = writeln!(text, "    {:width$}  {}", one_line(name), one_line(summary));
         }
     };
     section("commands", manifest.endpoints.iter().map(|e| (e.name.as_str(), e.summary.as_str())).collect());

@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 use crate::plugin::{Counts, PluginReport, PluginState};
 use crate::sdf::Diagnostic;
 use crate::sim::{Ended, Observer, Pace, Ready};
+use crate::text::one_line;
 
 /// Prints what a run tells: its course to stdout, what is wrong to stderr.
 pub struct Progress {
@@ -28,6 +29,8 @@ impl Progress {
 
     /// A line on stdout, above the bar where there is one. A reader that has gone is no reason to end the run.
     fn line(&self, text: &str) {
+        // Names and reasons in it are those of worlds and plugins.
+        let text = &*one_line(text);
         match &self.bar {
             Some(bar) if !bar.is_finished() => bar.println(text),
             _ => {
@@ -59,7 +62,7 @@ impl Observer for Progress {
         if let Some(bar) = &self.bar {
             bar.set_length(total as u64);
             bar.set_position(started as u64);
-            bar.set_message(format!("{}: {}", report.instance, report.state));
+            bar.set_message(one_line(&format!("{}: {}", report.instance, report.state)).into_owned());
         }
     }
 

@@ -1,6 +1,7 @@
 //! `tickworks run`: a world, plugins, one port.
 
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use super::call::parse_seconds;
 use super::progress::Progress;
 use super::{Done, FAILED, signals};
 use crate::net::{self, NetOptions, Token};
+use crate::plugin::crash;
 use crate::sim::{self, Options, Pace, Stop};
 
 /// Run a world with plugins, and serve clients on a TCP port
@@ -20,8 +22,8 @@ pub struct Run {
     /// The world, an SDF file
     world: PathBuf,
     /// Plugins, weakest first: names that are looked up in the plugin directories, or paths
-    #[arg(long, value_name = "NAME|PATH", num_args = 0.., default_values_t = [String::from("manual_move")])]
-    plugins: Vec<String>,
+    #[arg(long, value_name = "NAME|PATH", num_args = 0.., default_value = "manual_move")]
+    plugins: Vec<OsString>,
     /// A directory to look for plugins in, before TICKWORKS_PLUGIN_PATH, the program's own directory and the user's
     #[arg(long = "plugin-dir", value_name = "DIR")]
     plugin_dirs: Vec<PathBuf>,
@@ -81,7 +83,11 @@ struct Limits {
     /// Unanswered requests and unread replies of one connection, bytes, beyond which it is not read
     #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_outstanding_bytes)]
     max_outstanding_bytes: usize,
-    /// How long a connection beyond that may read nothing before it is closed, s
+    /// Unfinished requests, unread replies and pushes of all connections together, bytes; the one that asks for more is
+    /// closed
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_buffered_bytes)]
+    max_buffered_bytes: usize,
+    /// How long a connection beyond --max-outstanding-bytes may read nothing before it is closed, s
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
     drain_timeout: Duration,
 }
@@ -92,7 +98,9 @@ impl Run {
         let options = self.options()?;
         let stop = Stop::new();
         signals::watch(stop.clone())?;
-        crate::plugin::crash::install();
+        crash::install();
+        // The end of a run is no exit: see below.
+        let _no_exit = crash::forbid_exit();
         let ended = sim::run(&options, &stop, &mut Progress::new());
         // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
         let status = match ended {
@@ -120,6 +128,7 @@ impl Run {
         net.max_frame = self.limits.max_frame;
         net.max_outstanding_requests = self.limits.max_outstanding_requests;
         net.max_outstanding_bytes = self.limits.max_outstanding_bytes;
+        net.max_buffered_bytes = self.limits.max_buffered_bytes;
         net.drain_timeout = self.limits.drain_timeout;
         let pace = match (self.fast, self.real_time_factor) {
             (true, _) => Some(Pace::Fast),

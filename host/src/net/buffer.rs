@@ -25,6 +25,21 @@ impl Buffer {
         self.len() == 0
     }
 
+    /// What it takes of memory: a large buffer grows by doubling. What an empty one keeps is not counted.
+    pub fn held_bytes(&self) -> usize {
+        self.len().max(self.bytes.capacity().saturating_sub(KEPT_CAPACITY))
+    }
+
+    /// Appends bytes. `false`, and nothing done: there is no memory for them.
+    #[must_use]
+    pub fn append(&mut self, bytes: &[u8]) -> bool {
+        let room = self.bytes.try_reserve(bytes.len()).is_ok();
+        if room {
+            self.bytes.extend_from_slice(bytes);
+        }
+        room
+    }
+
     /// The vector to append to. What it holds already must be left alone.
     pub fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

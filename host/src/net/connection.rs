@@ -62,6 +62,8 @@ pub struct Connection {
     pub output: Buffer,
     pub subscriptions: Subscriptions,
     pub drain: Drain,
+    /// What it holds, as far as that has been added to the sum of all: see `held`.
+    pub counted: usize,
 
     /// It is in the loop's queue.
     pub queued: bool,
@@ -93,6 +95,7 @@ impl Connection {
             output: Buffer::default(),
             subscriptions: Subscriptions::default(),
             drain: Drain::default(),
+            counted: 0,
             queued: false,
             armed: None,
         }
@@ -101,6 +104,11 @@ impl Connection {
     /// Bytes of requests without a reply, and of replies that have not been read.
     fn outstanding_bytes(&self) -> usize {
         self.slots.bytes() + self.outbox.reply_bytes() + self.output.len()
+    }
+
+    /// Bytes of memory that are there for this connection alone.
+    pub fn held_bytes(&self) -> usize {
+        self.input.held_bytes() + self.slots.bytes() + self.outbox.reply_bytes() + self.output.held_bytes()
     }
 
     /// Whether one more request may be taken from the client.

@@ -15,8 +15,8 @@
 //! A frame or line gets one error reply when it is no map, is empty (a frame; a blank line is nothing), has no `cmd` or one
 //! that is not text, has the same key twice at the top, nests deeper than 64 levels, holds a number that is not finite,
 //! or is not valid MessagePack or JSON in UTF-8; in MessagePack also for bytes after the map, keys that are no text, and
-//! extension values. In an `id` of MessagePack all of this may be, because nobody but the client looks into it. Keys
-//! below the top are their command's matter.
+//! extension values. In an `id` of MessagePack all of this but such numbers may be, because nobody but the client looks
+//! into it. A text with half a surrogate pair is refused in JSON. Keys below the top are their command's matter.
 //!
 //! Framing is lost by a length or a line over the limit, and by a frame that the end of the connection cuts short: one
 //! error reply, and the connection is closed.

@@ -1,7 +1,7 @@
 //! Binding the port and accepting connections.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
@@ -9,11 +9,16 @@ use mio::{Interest, Token};
 use socket2::{SockRef, TcpKeepalive};
 
 use super::connection::{Connection, Gate};
-use super::message::{SessionId, ToSim};
+use super::framing::Framing;
+use super::message::{Body, SessionId, ToSim};
 use super::server::Server;
 
-/// Connections beyond the limit that are told so at the same time. Further ones are closed without a word.
+/// Connections beyond the limit that are kept until their first request, to be told in reply to it that they are too
+/// many. Further ones are told at once, and closed.
 const TURNED_AWAY: usize = 16;
+
+/// Reads of what such a client has sent already; one that sends without end is not waited for.
+const MOST_READS: usize = 8;
 
 /// How long to wait before accepting again, when there was no file descriptor left for it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -36,6 +41,11 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
         };
         io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
     })
+}
+
+/// What a client is told that is one too many.
+pub fn too_many_connections(limit: usize) -> String {
+    format!("the host has {limit} connections, which is its limit: close one, or raise the limit (--max-connections)")
 }
 
 impl Server {
@@ -68,11 +78,29 @@ impl Server {
         }
     }
 
+    /// Says why a connection is closed, as well as that can be done without waiting: a client that has sent nothing yet
+    /// is taken for one that speaks JSON.
+    fn turn_away(&mut self, mut stream: TcpStream) {
+        let first = match stream.read(&mut self.scratch) {
+            Ok(count) if count > 0 => self.scratch[0],
+            _ => b'{',
+        };
+        // Closing a socket with unread bytes would take the reply back.
+        let mut more = 0..MOST_READS;
+        while more.next().is_some() && stream.read(&mut self.scratch).is_ok_and(|count| count > 0) {}
+        let mut reply = Vec::new();
+        let why = Body::error(too_many_connections(self.options.max_connections));
+        Framing::of_first_byte(first).write_reply(&mut reply, &why, None, self.stamp.now());
+        // An empty socket takes so little whole; if not, there is nobody left to tell.
+        let _ = stream.write(&reply).and_then(|_| stream.shutdown(Shutdown::Write));
+    }
+
     fn admit(&mut self, mut stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
         let connected = self.connections.len() - self.free.len();
         let limit = self.options.max_connections;
         if connected >= limit + TURNED_AWAY {
             tracing::warn!("the connection from {peer} is closed: {limit} are open, which is the limit");
+            self.turn_away(stream);
             return Ok(());
         }
         let gate = match &self.options.token {

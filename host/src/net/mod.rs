@@ -8,7 +8,8 @@
 //! - [`server`]: the poll loop and its contract; [`listener`] accepts, [`turn`] does one connection's reading,
 //!   parsing and writing, [`stop`] ends it all.
 //! - [`connection`]: the state of one connection; [`buffer`] its bytes, [`slots`] its requests in order,
-//!   [`outbox`] what waits to be written, [`subscriptions`] what it wants pushed, [`drain`] its patience with the client.
+//!   [`outbox`] what waits to be written, [`subscriptions`] what it wants pushed, [`drain`] its patience with the client;
+//!   [`held`]: what all of them hold together.
 //! - [`framing`]: where a message ends; [`json`] and [`msgpack`]: what is in it; [`fault`]: how it is refused.
 //! - [`message`]: what crosses to and from the simulation; [`handle`]: the simulation's end of the queues.
 //! - [`auth`]: the shared token. [`stamp`]: the time on every reply. [`client`]: a small blocking client.
@@ -28,6 +29,7 @@ mod drain;
 mod fault;
 mod framing;
 mod handle;
+mod held;
 mod json;
 mod listener;
 mod message;

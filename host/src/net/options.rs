@@ -32,11 +32,12 @@ pub struct NetOptions {
     /// How long a connection beyond `max_outstanding_bytes`, or one that is being closed, may take without reading a
     /// single byte. Then it is closed. Default 30 s.
     pub drain_timeout: Duration,
-    /// Connections at the same time. One more is told so in reply to its first request, and closed. Default 1024.
+    /// Connections at the same time. One more is told so, and closed. Default 1024.
     pub max_connections: usize,
-    /// Bytes of requests that have not arrived completely, over all connections. The connection that would exceed it
-    /// gets an error reply and is closed. Default 256 MiB.
-    pub max_partial_bytes: usize,
+    /// Bytes of unfinished and unanswered requests, unread replies and unread pushes, over all connections. The
+    /// connection that asks for more gets an error reply and is closed; pushes beyond it are counted as missed. Default
+    /// 1 GiB.
+    pub max_buffered_bytes: usize,
     /// Pushed events that wait for one connection to read; further ones are counted as missed. Default 4096.
     pub max_queued_events: usize,
     /// Bytes of the same. Default 8 MiB.
@@ -60,7 +61,7 @@ impl NetOptions {
             max_outstanding_bytes: 32 << 20,
             drain_timeout: Duration::from_secs(30),
             max_connections: 1024,
-            max_partial_bytes: 256 << 20,
+            max_buffered_bytes: 1 << 30,
             max_queued_events: 4096,
             max_queued_event_bytes: 8 << 20,
             first_request_timeout: Duration::from_secs(10),
@@ -75,7 +76,7 @@ impl NetOptions {
             ("max_outstanding_requests", self.max_outstanding_requests),
             ("max_outstanding_bytes", self.max_outstanding_bytes),
             ("max_connections", self.max_connections),
-            ("max_partial_bytes", self.max_partial_bytes),
+            ("max_buffered_bytes", self.max_buffered_bytes),
             ("queue", self.queue),
         ];
         if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {

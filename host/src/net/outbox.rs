@@ -3,13 +3,14 @@
 //! Replies and events keep their order. A latest value takes its place at the end, and when a newer one comes while
 //! it still waits, the newer one takes a new place at the end: so nothing of after an event is read before it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::fault::RawId;
 use super::framing::Framing;
 use super::handle::Topic;
+use super::held::PushBytes;
 use super::message::Body;
 use super::slots::SLOT_BYTES;
 use super::stamp::Stamp;
@@ -23,15 +24,31 @@ pub struct Push {
     size: usize,
     json: OnceCell<Option<Vec<u8>>>,
     msgpack: OnceCell<Option<(Vec<u8>, u32)>>,
+    /// What it takes of memory, and the sum that this is a part of.
+    held: Cell<usize>,
+    sum: PushBytes,
+}
+
+impl Drop for Push {
+    fn drop(&mut self) {
+        self.sum.remove(self.held.get());
+    }
 }
 
 /// What the network side itself puts into a push.
 const OWN: &[&str] = &["topic", "missed"];
 
 impl Push {
-    pub fn new(topic: Topic, body: Body) -> Self {
+    pub fn new(topic: Topic, body: Body, sum: PushBytes) -> Self {
         let size = body.size();
-        Self { topic, body, size, json: OnceCell::new(), msgpack: OnceCell::new() }
+        let push = Self { topic, body, size, json: OnceCell::new(), msgpack: OnceCell::new(), held: Cell::new(0), sum };
+        push.hold(size);
+        push
+    }
+
+    fn hold(&self, bytes: usize) {
+        self.held.set(self.held.get() + bytes);
+        self.sum.add(bytes);
     }
 
     fn write(&self, framing: Framing, out: &mut Vec<u8>, missed: u64) {
@@ -39,7 +56,10 @@ impl Push {
         let encode = |write: &dyn Fn(&mut Vec<u8>) -> Result<u32, json::BadBody>| {
             let mut fields = Vec::new();
             match write(&mut fields) {
-                Ok(count) => Some((fields, count)),
+                Ok(count) => {
+                    self.hold(fields.len());
+                    Some((fields, count))
+                }
                 Err(error) => {
                     tracing::error!("a push on topic {topic:?} cannot be sent: {error}");
                     None
@@ -191,7 +211,7 @@ mod tests {
     }
 
     fn push(topic: &Topic, n: u64) -> Rc<Push> {
-        Rc::new(Push::new(topic.clone(), Body::json(&serde_json::json!({ "n": n })).unwrap()))
+        Rc::new(Push::new(topic.clone(), Body::json(&serde_json::json!({ "n": n })).unwrap(), PushBytes::default()))
     }
 
     /// What is in it, as text, one after the other.

@@ -29,6 +29,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use super::connection::Connection;
 use super::handle::{Inbox, NetHandle, Shared, Topic};
+use super::held::Held;
 use super::listener;
 use super::message::{Body, FromSim, PushKind, SessionId, ToSim};
 use super::options::NetOptions;
@@ -145,8 +146,8 @@ pub struct Server {
     /// Connections that have something to do.
     queue: VecDeque<usize>,
     deadlines: BTreeSet<(Instant, usize)>,
-    /// The sum of all connections' `input`.
-    pub partial_bytes: usize,
+    /// What all connections hold together.
+    pub held: Held,
     pub scratch: Vec<u8>,
     pub stamp: Stamp,
     /// The time of this round.
@@ -166,6 +167,7 @@ impl Server {
         to_sim: Sender<ToSim>,
         from_sim: Receiver<FromSim>,
     ) -> Self {
+        let held = Held::new(options.max_buffered_bytes);
         Self {
             options,
             poll,
@@ -185,7 +187,7 @@ impl Server {
             audience: Vec::new(),
             queue: VecDeque::new(),
             deadlines: BTreeSet::new(),
-            partial_bytes: 0,
+            held,
             scratch: vec![0; READ_SIZE],
             stamp: Stamp::new(TimeZone::system()),
             now: Instant::now(),
@@ -379,9 +381,17 @@ impl Server {
     }
 
     fn reply(&mut self, session: SessionId, slot: u64, body: Body) {
-        let Some((key, connection)) = self.session(session) else { return };
+        let Some(&key) = self.sessions.get(&session) else { return };
+        let Some(Some(connection)) = self.connections.get_mut(key) else { return };
+        // The reply takes the place of its request.
+        let bytes = body.size().saturating_sub(connection.slots.bytes_of(slot));
+        if self.held.is_too_much(connection, bytes) {
+            let refusal = self.held.refusal();
+            return self.close(session, &refusal);
+        }
         match connection.slots.fill(slot, body) {
             Filled::Yes => {
+                self.held.add(connection, bytes);
                 connection.release_replies();
                 self.enqueue(key);
             }
@@ -401,12 +411,17 @@ impl Server {
         };
         let Some((_, listeners)) = self.audience.iter().find(|(known, _)| known.is(&topic)) else { return };
         let listeners = listeners.clone();
-        let push = Rc::new(Push::new(topic, body));
+        let no_room = kind == PushKind::Event && self.held.has_no_room_for(body.size());
+        let push = Rc::new(Push::new(topic, body, self.held.pushes.clone()));
         for key in listeners {
             if to.is_none_or(|to| to == key)
                 && let Some(Some(connection)) = self.connections.get_mut(key)
             {
-                connection.subscriptions.push(&push, kind, &mut connection.outbox, &self.options, self.now);
+                if no_room {
+                    connection.subscriptions.miss(&push);
+                } else {
+                    connection.subscriptions.push(&push, kind, &mut connection.outbox, &self.options, self.now);
+                }
                 self.enqueue(key);
             }
         }

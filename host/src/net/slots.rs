@@ -55,6 +55,12 @@ impl Slots {
         self.first + self.waiting.len() as u64 - 1
     }
 
+    /// What a request adds to the sum of bytes; 0 for one that is not there.
+    pub fn bytes_of(&self, number: u64) -> usize {
+        let index = number.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.waiting.get(index)).map_or(0, |slot| slot.bytes)
+    }
+
     /// Puts a reply in.
     pub fn fill(&mut self, number: u64, reply: Body) -> Filled {
         let Some(index) = number.checked_sub(self.first) else { return Filled::Twice };

@@ -71,6 +71,13 @@ impl Subscriptions {
         }
     }
 
+    /// Counts an event as missed.
+    pub fn miss(&mut self, push: &Push) {
+        if let Some(subscription) = self.0.iter_mut().find(|known| known.topic.is(&push.topic)) {
+            subscription.missed += 1;
+        }
+    }
+
     /// Hands on what may go out by now.
     pub fn release(&mut self, outbox: &mut Outbox, now: Instant) {
         for subscription in &mut self.0 {
@@ -131,6 +138,7 @@ impl Paced {
 
 #[cfg(test)]
 mod tests {
+    use super::super::held::PushBytes;
     use super::*;
     use crate::net::{Body, Net};
 
@@ -160,7 +168,7 @@ mod tests {
 
         /// Pushes at this time. Says whether something goes out.
         fn push(&mut self, kind: PushKind, millis: u64) -> bool {
-            let push = Rc::new(Push::new(self.topic.clone(), Body::Json(b"{}".to_vec())));
+            let push = Rc::new(Push::new(self.topic.clone(), Body::Json(b"{}".to_vec()), PushBytes::default()));
             let now = self.at(millis);
             self.subscriptions.push(&push, kind, &mut self.outbox, &self.options, now);
             self.went_out()

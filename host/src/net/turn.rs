@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::connection::{Connection, Gate};
 use super::fault::RawId;
 use super::framing::{Check, Framing, Parsed, check};
+use super::listener;
 use super::message::{Body, ToSim};
 use super::server::Server;
 use super::stop::STOPPING;
@@ -44,9 +45,8 @@ impl Server {
             self.remove(key, &mut connection);
             return;
         }
-        self.partial_bytes -= connection.input.len();
         let fate = self.exchange(key, &mut connection);
-        self.partial_bytes += connection.input.len();
+        self.held.recount(&mut connection);
         if fate == Fate::Ends {
             self.remove(key, &mut connection);
             return;
@@ -126,29 +126,29 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let _taking = shared.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = std::mem::take(&mut self.scratch);
+        let mut fits = true;
         if connection.input.is_empty() {
             // The common case: no copy of what is used up at once.
             let used = self.frames(connection, &scratch[..count]);
-            connection.input.end().extend_from_slice(&scratch[used..count]);
-        } else {
-            connection.input.end().extend_from_slice(&scratch[..count]);
+            fits = connection.input.append(&scratch[used..count]);
+        } else if connection.input.append(&scratch[..count]) {
             let mut input = std::mem::take(&mut connection.input);
+            // Its requests take the place of their bytes.
+            self.held.recount(connection);
             let used = self.frames(connection, input.data());
             input.consume(used);
             connection.input = input;
+        } else {
+            fits = false;
         }
         self.scratch = scratch;
-        let waits = connection.input.len();
-        if waits > 0 && !connection.unparsed && self.partial_bytes + waits > self.options.max_partial_bytes {
-            let limit = self.options.max_partial_bytes;
-            connection.input.consume(waits);
-            self.lose(
-                connection,
-                format!(
-                    "the host holds too many requests that have arrived in part only (over {limit} bytes on all connections \
-                     together), and this connection is closed: send again later"
-                ),
-            );
+        self.held.recount(connection);
+        // What waits for room among the connection's own requests does not grow.
+        let grows = !connection.input.is_empty() && !connection.unparsed;
+        if !fits || grows && self.held.is_too_much(connection, 0) {
+            connection.input.consume(connection.input.len());
+            connection.unparsed = false;
+            self.lose(connection, self.held.refusal());
         }
     }
 
@@ -236,8 +236,7 @@ impl Server {
         if self.deaf {
             connection.slots.answered(id, Body::error(STOPPING));
         } else if connection.gate == Gate::TurnedAway {
-            let limit = self.options.max_connections;
-            let text = format!("the host has {limit} connections, which is its limit: close one, or raise the limit");
+            let text = listener::too_many_connections(self.options.max_connections);
             connection.slots.answered(id, Body::error(text));
             connection.closing = true;
         } else if request.cmd == "auth" {
@@ -247,7 +246,11 @@ impl Server {
                 "the first request must be {\"cmd\": \"auth\", \"token\": …}, because this host asks for a token";
             connection.slots.answered(id, Body::error(text));
             connection.closing = true;
+        } else if self.held.is_too_much(connection, request.json.len()) {
+            connection.slots.answered(id, Body::error(self.held.refusal()));
+            connection.closing = true;
         } else {
+            self.held.add(connection, request.json.len());
             let slot = connection.slots.open(id, request.json.len());
             self.tell_sim(ToSim::Request { session: connection.session, slot, request });
         }
@@ -368,7 +371,7 @@ impl Server {
         self.unsubscribe_all(key, connection);
         self.arm(key, connection, None);
         self.end_session(connection);
-        self.partial_bytes -= connection.input.len();
+        self.held.release(connection);
         self.free.push(key);
         tracing::debug!("session {}: disconnected", connection.session);
     }

@@ -1,25 +1,34 @@
-//! What is said when a plugin kills the process: which plugin, in which slot, by which signal.
+//! What is said when a plugin kills the process or ends it: which plugin, at which stage or in which slot, by what.
 //!
-//! A signal such as SIGSEGV cannot be survived in one process. But it can be told apart from a fault of the host: each
-//! thread notes the call that it is in, and the handler writes one line with what it finds there, then lets the signal
-//! do what it would have done.
+//! A signal such as SIGSEGV cannot be survived in one process, and neither can a call of `exit`. But both can be told
+//! apart from what the host does: each thread notes the call that it is in, and the handler writes one line with what it
+//! finds there. The signal then does what it would have done; an exit becomes one that has failed, whatever its status
+//! was, so that nobody takes it for the end of a run. `_exit` asks nobody.
 
-use super::sink::Slot;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
+
+/// Stages of loading that are no slots of the table, as the last line names them.
+pub(super) mod stage {
+    pub const LIBRARY: &str = "the loading of its library";
+    pub const ENTRY: &str = "tw_plugin_entry";
+    pub const ROOT: &str = "the check of its root module";
+    pub const TABLE: &str = "the reading of its table";
+}
 
 /// The call that a thread is in. Plain pointers: the handler must find it without any code of others.
 #[derive(Clone, Copy)]
 struct Call {
     plugin: *const u8,
     plugin_len: usize,
-    slot: &'static str,
+    place: &'static str,
 }
 
-const NO_CALL: Call = Call { plugin: ptr::null(), plugin_len: 0, slot: "" };
+const NO_CALL: Call = Call { plugin: ptr::null(), plugin_len: 0, place: "" };
 
 thread_local! {
     static CURRENT: Cell<Call> = const { Cell::new(NO_CALL) };
@@ -32,9 +41,9 @@ pub(super) struct Entered<'a> {
     _plugin: &'a str,
 }
 
-/// This thread calls this slot of this plugin now.
-pub(super) fn enter(plugin: &str, slot: Slot) -> Entered<'_> {
-    let call = Call { plugin: plugin.as_ptr(), plugin_len: plugin.len(), slot: slot.name() };
+/// This thread calls this slot of this plugin now, or runs its code at this stage.
+pub(super) fn enter<'a>(plugin: &'a str, place: &'static str) -> Entered<'a> {
+    let call = Call { plugin: plugin.as_ptr(), plugin_len: plugin.len(), place };
     Entered { previous: CURRENT.replace(call), _plugin: plugin }
 }
 
@@ -65,6 +74,11 @@ static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::unini
 pub fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
+        // SAFETY: the functions have the type that is asked for. Where there is no room for them, exits are not told.
+        unsafe {
+            libc::atexit(exit_handler);
+            at_quick_exit(exit_handler);
+        }
         for (i, (signal, _)) in SIGNALS.iter().enumerate() {
             // SAFETY: `Once` makes this the only writer, and no handler of ours reads the entry before the second call,
             // which installs it. Both calls get valid pointers; the handler is async-signal-safe.
@@ -83,15 +97,98 @@ pub fn install() {
     });
 }
 
+unsafe extern "C" {
+    /// C11's; the libc crate does not have it.
+    fn at_quick_exit(function: extern "C" fn()) -> c_int;
+}
+
+/// The host itself does not call `exit` now: see [`forbid_exit`].
+static EXIT_IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// The ids of all plugins that have been loaded, for exits of which nobody knows whose they are.
+static LOADED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// This plugin may end the process from now on, with threads of its own.
+pub(super) fn loaded(id: &str) {
+    LOADED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id.to_owned());
+}
+
+/// While this lives, `exit` is called by plugins only.
+pub struct NoExit(());
+
+/// The host does not call `exit` as long as the result lives, which goes also when a panic does. So an exit outside of all
+/// calls is one of a plugin's own thread.
+#[must_use]
+pub fn forbid_exit() -> NoExit {
+    EXIT_IS_FORBIDDEN.store(true, Ordering::SeqCst);
+    NoExit(())
+}
+
+impl Drop for NoExit {
+    fn drop(&mut self) {
+        EXIT_IS_FORBIDDEN.store(false, Ordering::SeqCst);
+    }
+}
+
+/// What an exit that no plugin may ask for ends with.
+const FAILED: c_int = 1;
+
+extern "C" fn exit_handler() {
+    let call = CURRENT.try_with(Cell::get).unwrap_or(NO_CALL);
+    let mut line = Line::new();
+    if !call.plugin.is_null() {
+        line.push(b"tickworks: plugin \"");
+        line.push_name(call);
+        line.push(b"\" ended the process in ");
+        line.push(call.place.as_bytes());
+        line.push(b": it called exit");
+    } else if EXIT_IS_FORBIDDEN.load(Ordering::SeqCst) {
+        line.push(b"tickworks: a thread of a plugin ended the process: it called exit; loaded: ");
+        // Who calls exit may be in the middle of loading.
+        let ids = LOADED.try_lock().map(|ids| ids.join(", ")).unwrap_or_default();
+        line.push(ids.as_bytes());
+    } else {
+        return;
+    }
+    line.write();
+    // SAFETY: it does not return, and runs nothing else: what else was to run at the exit may be the plugin's.
+    unsafe { libc::_exit(FAILED) };
+}
+
+/// Bytes of a line.
+const LONGEST: usize = 512;
+
+/// Bytes of a plugin's name or path in it: of a longer one its end is shown.
+const LONGEST_NAME: usize = 320;
+
 /// One line, put together without allocation.
 struct Line {
-    bytes: [u8; 256],
+    bytes: [u8; LONGEST],
     len: usize,
 }
 
 impl Line {
+    const fn new() -> Self {
+        Self { bytes: [0; LONGEST], len: 0 }
+    }
+
+    /// The name in a call that is noted, and that this thread is in.
+    fn push_name(&mut self, call: Call) {
+        // SAFETY: `Entered` keeps the name alive as long as the call is noted.
+        let name = unsafe { std::slice::from_raw_parts(call.plugin, call.plugin_len) };
+        self.push(&name[name.len().saturating_sub(LONGEST_NAME)..]);
+    }
+
+    /// Ends the line, also one that is full, and writes it.
+    fn write(&mut self) {
+        self.bytes[self.len] = b'\n';
+        self.len += 1;
+        // SAFETY: the bytes of `self`; a short write loses the rest of a message, no more.
+        unsafe { libc::write(libc::STDERR_FILENO, self.bytes.as_ptr().cast(), self.len) };
+    }
+
     fn push(&mut self, text: &[u8]) {
-        let room = self.bytes.len() - self.len;
+        let room = LONGEST - 1 - self.len;
         let text = &text[..text.len().min(room)];
         self.bytes[self.len..self.len + text.len()].copy_from_slice(text);
         self.len += text.len();
@@ -103,17 +200,14 @@ unsafe extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, _context
     let Some(i) = SIGNALS.iter().position(|(number, _)| *number == signal) else { return };
     let call = CURRENT.try_with(Cell::get).unwrap_or(NO_CALL);
     if !call.plugin.is_null() {
-        let mut line = Line { bytes: [0; 256], len: 0 };
+        let mut line = Line::new();
         line.push(b"tickworks: plugin \"");
-        // SAFETY: `Entered` keeps the name alive as long as the call is noted, and this thread is in the call.
-        line.push(unsafe { std::slice::from_raw_parts(call.plugin, call.plugin_len.min(100)) });
+        line.push_name(call);
         line.push(b"\" killed the process in ");
-        line.push(call.slot.as_bytes());
+        line.push(call.place.as_bytes());
         line.push(b": ");
         line.push(SIGNALS[i].1.as_bytes());
-        line.push(b"\n");
-        // SAFETY: the bytes of `line`; a short write loses the rest of a message, no more.
-        unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.len) };
+        line.write();
     }
     // SAFETY: `install` filled the entry before it installed this handler for the signal; `info` is the kernel's.
     unsafe {
@@ -131,13 +225,13 @@ mod tests {
 
     #[test]
     fn calls_nest() {
-        let slot = || CURRENT.get().slot;
-        let outer = enter("a", Slot::OnTick);
+        let place = || CURRENT.get().place;
+        let outer = enter("a", "on_tick");
         {
-            let _inner = enter("b", Slot::Draw);
-            assert_eq!(slot(), "draw");
+            let _inner = enter("b", "draw");
+            assert_eq!(place(), "draw");
         }
-        assert_eq!(slot(), "on_tick");
+        assert_eq!(place(), "on_tick");
         drop(outer);
         assert!(CURRENT.get().plugin.is_null());
     }

@@ -1,11 +1,15 @@
 //! What the host offers to an instance: the table's host functions, and where their requests wait for the sim thread.
 
+use super::reply::check_object;
+use crate::quiet::Quiet;
+use crate::text::{cut, one_line};
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tickworks_plugin_api::Topic;
 use tickworks_plugin_api::abi::{self, Bytes, level, rc};
 
 /// Called from any thread when the sim thread has something to do, to get it out of its sleep. It must not wait for the
@@ -25,7 +29,6 @@ pub struct Published {
 
 /// More bytes of pushes than this do not wait: a plugin that pushes faster than ticks pass is told so.
 const MOST_WAITING: usize = 64 << 20;
-const LONGEST_TOPIC: usize = 128;
 /// A longer line of a plugin is cut.
 const LONGEST_LINE: usize = 16 << 10;
 
@@ -80,8 +83,12 @@ impl Outbox {
 pub(super) struct HostTable {
     raw: abi::Host,
     name: String,
+    /// The topics that its manifest declares.
+    topics: Vec<String>,
     wanted: AtomicBool,
     outbox: Arc<Outbox>,
+    /// What is logged of pushes that are refused.
+    quiet: Mutex<Quiet>,
 }
 
 // SAFETY: `raw.ctx` points to the value itself; everything that is reached through it is atomic or behind a lock.
@@ -90,7 +97,7 @@ unsafe impl Send for HostTable {}
 unsafe impl Sync for HostTable {}
 
 impl HostTable {
-    pub fn new(name: &str, outbox: &Arc<Outbox>) -> Box<Self> {
+    pub fn new(name: &str, topics: &[Topic], outbox: &Arc<Outbox>) -> Box<Self> {
         let mut table = Box::new(Self {
             raw: abi::Host {
                 struct_size: super::struct_size::<abi::Host>(),
@@ -103,8 +110,10 @@ impl HostTable {
                 get_extension: Some(get_extension),
             },
             name: name.to_owned(),
+            topics: topics.iter().map(|topic| topic.name.clone()).collect(),
             wanted: AtomicBool::new(false),
             outbox: Arc::clone(outbox),
+            quiet: Mutex::default(),
         });
         table.raw.ctx = ptr::from_ref::<Self>(&table).cast_mut().cast();
         table
@@ -116,6 +125,25 @@ impl HostTable {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Takes a push, or says with which code it is refused, and why.
+    fn publish(&self, topic: &[u8], json: &[u8]) -> Result<(), (i32, String)> {
+        let topic = String::from_utf8_lossy(topic);
+        if !self.topics.iter().any(|known| *known == topic) {
+            let why = format!(
+                "the topic \"{}\" is not in the plugin's manifest, expected {}",
+                cut(&topic),
+                if self.topics.is_empty() { "one that is".into() } else { self.topics.join(" or ") }
+            );
+            return Err((rc::ERR_BAD_ARG, why));
+        }
+        let (instance, topic) = (self.name.clone(), topic.into_owned());
+        check_object(json).map_err(|unfit| (rc::ERR_BAD_ARG, format!("what is for topic \"{topic}\" is {unfit}")))?;
+        match self.outbox.publish(Published { instance, topic, json: json.to_vec() }) {
+            rc::OK => Ok(()),
+            code => Err((code, format!("over {MOST_WAITING} bytes of pushes are waiting"))),
+        }
     }
 
     /// Whether the instance asked for `on_wake` since the last time.
@@ -142,13 +170,13 @@ unsafe extern "C" fn log(host: *const abi::Host, level: u32, text: Bytes) {
         answer(host, (), |table| {
             let text = text.as_slice();
             let cut = &text[..text.len().min(LONGEST_LINE)];
-            write_log(&table.name, level, String::from_utf8_lossy(cut).trim_end());
+            write_log(&table.name, level, &one_line(String::from_utf8_lossy(cut).trim_end()));
         });
     }
 }
 
 /// A line of a plugin in the host's log.
-pub(super) fn write_log(plugin: &str, level: u32, text: &str) {
+fn write_log(plugin: &str, level: u32, text: &str) {
     match level {
         level::ERROR => tracing::error!(target: "plugin", plugin, "{text}"),
         level::WARN => tracing::warn!(target: "plugin", plugin, "{text}"),
@@ -175,19 +203,16 @@ unsafe extern "C" fn publish(host: *const abi::Host, topic: Bytes, json: Bytes) 
     // SAFETY: by the table's contract.
     unsafe {
         answer(host, rc::ERR_PANIC, |table| {
-            let (topic, json) = (topic.as_slice(), json.as_slice());
-            let topic = match std::str::from_utf8(topic) {
-                Ok(topic) if !topic.is_empty() && topic.len() <= LONGEST_TOPIC => topic,
-                _ => return rc::ERR_BAD_ARG,
+            let (code, why) = match table.publish(topic.as_slice(), json.as_slice()) {
+                Ok(()) => return rc::OK,
+                Err(refused) => refused,
             };
-            if super::response::check_object(json).is_err() {
-                return rc::ERR_BAD_ARG;
+            // The code alone helps nobody, and not every plugin looks at it.
+            let mut quiet = table.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(line) = quiet.hear(format!("a push was refused: {why}")) {
+                tracing::warn!(target: "plugin", plugin = table.name, "{line}");
             }
-            table.outbox.publish(Published {
-                instance: table.name.clone(),
-                topic: topic.to_owned(),
-                json: json.to_vec(),
-            })
+            code
         })
     }
 }
@@ -212,7 +237,7 @@ mod tests {
             })
         };
         let outbox = Arc::new(Outbox::new(Some(waker)));
-        let table = HostTable::new("race", &outbox);
+        let table = HostTable::new("race", &[Topic { name: "race".into(), summary: String::new() }], &outbox);
         let publish_text = |topic: &str, json: &str| {
             // SAFETY: the host of a table that lives.
             unsafe { publish(table.raw(), Bytes::new(topic.as_bytes()), Bytes::new(json.as_bytes())) }
@@ -221,6 +246,8 @@ mod tests {
         assert_eq!(publish_text("race", "[1]"), rc::ERR_BAD_ARG);
         assert_eq!(publish_text("race", "{"), rc::ERR_BAD_ARG);
         assert_eq!(publish_text("", "{}"), rc::ERR_BAD_ARG);
+        assert_eq!(publish_text("laps", "{}"), rc::ERR_BAD_ARG, "a topic that the manifest does not declare");
+        assert_eq!(publish_text("race", r#"{"lap":1e999}"#), rc::ERR_BAD_ARG);
         let expected = Published { instance: "race".into(), topic: "race".into(), json: br#"{"lap":1}"#.to_vec() };
         assert_eq!(outbox.take_published(), [expected]);
         assert_eq!(outbox.take_published(), []);

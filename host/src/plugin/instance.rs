@@ -3,7 +3,8 @@
 use super::crash;
 use super::host_table::{HostTable, Outbox};
 use super::library::Library;
-use super::response::{MessageIn, PluginFailure, PluginResponse, check_object, error_reply};
+use super::reply::{check_err, check_ok};
+use super::response::{MessageIn, PluginFailure, PluginResponse};
 use super::sink::{Outputs, Slot, code_name};
 use std::ffi::c_void;
 use std::mem;
@@ -37,13 +38,13 @@ impl Instance {
     pub fn create(library: Arc<Library>, name: &str, config: &Config, outbox: &Arc<Outbox>) -> Result<Self, String> {
         let config =
             serde_json::to_vec(config).map_err(|error| format!("its configuration cannot be written: {error}"))?;
-        let host = HostTable::new(name, outbox);
+        let host = HostTable::new(name, &library.manifest().topics, outbox);
         let Some(create) = library.table().create else { return Err("it has no create".into()) };
         let mut outputs = Outputs::new(Slot::Create);
         let sink = outputs.sink();
         let mut pointer = ptr::null_mut();
         let code = {
-            let _call = crash::enter(name, Slot::Create);
+            let _call = crash::enter(name, Slot::Create.name());
             // SAFETY: the table has been checked; `host` stays where it is until after `destroy`, or until this has
             // failed; all else lives as long as the call.
             unsafe { create(host.raw(), Bytes::new(&config), &raw const sink, &raw mut pointer) }
@@ -90,7 +91,7 @@ impl Instance {
         }
         let sink = outputs.sink();
         let code = {
-            let _call = crash::enter(self.host.name(), slot);
+            let _call = crash::enter(self.host.name(), slot.name());
             call(self.pointer, &raw const sink)
         };
         if code >= rc::OK && outputs.breach.is_none() {
@@ -186,13 +187,12 @@ impl Instance {
 
     /// A reply, checked.
     fn reply(&self, slot: Slot, (kind, bytes): (u32, Vec<u8>)) -> Result<PluginResponse, PluginFailure> {
-        if kind == out::ERR {
-            return Ok(PluginResponse::Err(error_reply(&bytes)));
-        }
-        match check_object(&bytes) {
-            Ok(()) => Ok(PluginResponse::Ok(bytes)),
-            Err(what) => Err(self.breach(slot, format!("its reply is {what}"))),
-        }
+        let checked = if kind == out::ERR {
+            check_err(&bytes).map(PluginResponse::Err)
+        } else {
+            check_ok(&bytes).map(|()| PluginResponse::Ok(bytes))
+        };
+        checked.map_err(|what| self.breach(slot, what))
     }
 
     /// Calls `on_tick` and hands its commands on.
@@ -294,7 +294,7 @@ impl Instance {
             return;
         }
         if let Some(destroy) = self.library.table().destroy {
-            let _call = crash::enter(self.host.name(), Slot::Destroy);
+            let _call = crash::enter(self.host.name(), Slot::Destroy.name());
             // SAFETY: a live instance of this table, which nobody calls afterwards; `host` lives on until this returns.
             unsafe { destroy(self.pointer) };
         }

@@ -1,10 +1,12 @@
 //! A plugin's shared object: opened, entered through one of its two doors, and its table checked before anything of it
 //! is trusted.
 
-use super::crash;
+use super::crash::{self, stage};
 use super::error::{LoadError, LoadErrorKind};
+use super::reply::check_object;
 use super::sink::{LARGEST_OUTPUT, Outputs, Slot, code_name};
 use super::{elf, layout};
+use crate::text::one_line;
 use abi_stable::library::{AbiHeaderRef, LibraryError};
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -12,9 +14,10 @@ use std::fmt;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tickworks_plugin_api::Manifest;
+
 use tickworks_plugin_api::abi::{ABI_MAJOR, ABI_MINOR, Bytes, PluginTable, out, rc};
 use tickworks_plugin_api::door::{ENTRY_SYMBOL, PluginRootRef, ROOT_SYMBOL, valid_id};
+use tickworks_plugin_api::{Manifest, parse_json};
 
 /// A larger table than this is no table: more likely its first number was never set.
 const LARGEST_TABLE: u32 = 4096;
@@ -65,9 +68,14 @@ impl Library {
     pub(super) fn open(file: &Path, original: &Path) -> Result<Self, LoadError> {
         let started = Instant::now();
         let (door, table) = enter(file, original)?;
-        let table = check_table(original, table)?;
-        let id = check_id(original, &table)?;
-        let version = check_version(original, &table)?;
+        let (table, id, version) = {
+            let path = original.to_string_lossy();
+            // A pointer that leads nowhere is found out by following it.
+            let _call = crash::enter(&path, stage::TABLE);
+            let table = check_table(original, table)?;
+            (table, check_id(original, &table)?, check_version(original, &table)?)
+        };
+        crash::loaded(&id);
         let manifest = describe(original, &id, &table)?;
         Ok(Self { path: original.to_path_buf(), id, version, manifest, door, table, load_time: started.elapsed() })
     }
@@ -123,6 +131,8 @@ impl fmt::Debug for Library {
 fn enter(file: &Path, original: &Path) -> Result<(Door, *const PluginTable), LoadError> {
     // A path without a slash would be looked for in the system's own directories.
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let path = original.to_string_lossy();
+    let loading = crash::enter(&path, stage::LIBRARY);
     let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: this runs the constructors of the file, which the user asked for; nothing can check what they do.
     let library = unsafe { libloading::os::unix::Library::open(Some(&absolute), flags) }.map_err(|error| {
@@ -135,12 +145,15 @@ fn enter(file: &Path, original: &Path) -> Result<(Door, *const PluginTable), Loa
     let entry = unsafe { library.get::<Entry>(ENTRY_SYMBOL) }.map(|symbol| *symbol);
     // Never closed: see `Library`.
     let _ = library.into_raw();
+    drop(loading);
     match (root, entry) {
         // Its verdict is final: what abi_stable found wrong must not come in by the other door.
-        (Ok(root), _) => enter_root(root, original).map(|table| (Door::Rust, table)),
+        (Ok(root), _) => {
+            let _call = crash::enter(&path, stage::ROOT);
+            enter_root(root, original).map(|table| (Door::Rust, table))
+        }
         (Err(_), Ok(entry)) => {
-            let name = original.to_string_lossy();
-            let _call = crash::enter(&name, Slot::Describe);
+            let _call = crash::enter(&path, stage::ENTRY);
             // SAFETY: by the header's contract; the constructors have run.
             Ok((Door::C, unsafe { entry(ABI_MAJOR, ABI_MINOR) }))
         }
@@ -298,7 +311,8 @@ fn check_id(path: &Path, table: &PluginTable) -> Result<String, LoadError> {
 }
 
 fn check_version(path: &Path, table: &PluginTable) -> Result<String, LoadError> {
-    table_text(&table.version, LONGEST_ID).map_err(|found| {
+    let version = table_text(&table.version, LONGEST_ID).map(|version| one_line(&version).into_owned());
+    version.map_err(|found| {
         let text = format!("expected a version of at most {LONGEST_ID} bytes, found {found}");
         LoadError::of(LoadErrorKind::Id, path, text)
     })
@@ -311,7 +325,7 @@ fn describe(path: &Path, id: &str, table: &PluginTable) -> Result<Manifest, Load
     let mut outputs = Outputs::new(Slot::Describe);
     let sink = outputs.sink();
     let code = {
-        let _call = crash::enter(id, Slot::Describe);
+        let _call = crash::enter(id, Slot::Describe.name());
         // SAFETY: the table has been checked; the sink lives as long as the call.
         unsafe { describe(&raw const sink) }
     };
@@ -325,9 +339,13 @@ fn describe(path: &Path, id: &str, table: &PluginTable) -> Result<Manifest, Load
     let Some((out::MANIFEST, json)) = outputs.single else {
         return refuse(format!("expected a manifest of at most {LARGEST_OUTPUT} bytes from describe, found none"));
     };
-    let manifest: Manifest = match serde_json::from_slice(&json) {
+    // Clients get the schemas in it, as they are.
+    if let Err(unfit) = check_object(&json) {
+        return refuse(format!("its manifest is {unfit}"));
+    }
+    let manifest: Manifest = match parse_json(&json) {
         Ok(manifest) => manifest,
-        Err(error) => return refuse(format!("its manifest cannot be read: {error}")),
+        Err(text) => return refuse(format!("in its manifest {text}")),
     };
     let mut names = BTreeSet::new();
     for endpoint in &manifest.endpoints {

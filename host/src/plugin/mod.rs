@@ -21,6 +21,7 @@ mod instance;
 mod layout;
 mod library;
 mod manager;
+mod reply;
 mod response;
 mod routes;
 mod search;

@@ -1,7 +1,7 @@
 //! A message on its way to plugins, and what they answer, checked.
 #![forbid(unsafe_code)]
 
-use serde::de::IgnoredAny;
+use super::reply::error_object;
 use std::fmt;
 use tickworks_plugin_api::EntityId;
 use tickworks_plugin_api::abi::{Command, op};
@@ -64,29 +64,6 @@ impl fmt::Display for PluginFailure {
 
 impl std::error::Error for PluginFailure {}
 
-/// `{"error": text}`.
-pub(super) fn error_object(text: &str) -> Vec<u8> {
-    serde_json::json!({ "error": text }).to_string().into_bytes()
-}
-
-/// Whether bytes are a JSON object in UTF-8.
-pub(super) fn check_object(json: &[u8]) -> Result<(), String> {
-    let text = std::str::from_utf8(json).map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("not JSON: {error}"))?;
-    if text.trim_start().starts_with('{') {
-        Ok(())
-    } else {
-        Err(format!("not a JSON object: {}", text.chars().take(60).collect::<String>()))
-    }
-}
-
-/// An err output as a JSON object with `error`: plain text becomes one.
-pub(super) fn error_reply(bytes: &[u8]) -> Vec<u8> {
-    let is_error_object = check_object(bytes).is_ok()
-        && serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|value| value["error"].is_string());
-    if is_error_object { bytes.to_vec() } else { error_object(&String::from_utf8_lossy(bytes)) }
-}
-
 /// Whether a command makes sense by itself: its operation, its count, its numbers. Whether its entity exists, and
 /// takes as many numbers, is the world's to say.
 ///
@@ -117,22 +94,6 @@ pub fn check_command(command: &Command) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn objects() {
-        assert!(check_object(b" {\"a\": 1}").is_ok());
-        assert_eq!(check_object(b"[1]").unwrap_err(), "not a JSON object: [1]");
-        assert_eq!(check_object(b"{\"a\": \"\xff\"}").unwrap_err(), "not UTF-8 after byte 7");
-        assert!(check_object(b"{\"a\": 1").unwrap_err().starts_with("not JSON: EOF"));
-        assert!(check_object(b"{} {}").is_err());
-    }
-
-    #[test]
-    fn an_error_has_a_text() {
-        assert_eq!(error_reply(b"no fuel"), br#"{"error":"no fuel"}"#);
-        assert_eq!(error_reply(br#"{"error":"no","robot":1}"#), br#"{"error":"no","robot":1}"#);
-        assert_eq!(error_reply(br#"{"reason":"no"}"#), br#"{"error":"{\"reason\":\"no\"}"}"#);
-    }
 
     #[test]
     fn commands() {

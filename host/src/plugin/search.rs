@@ -50,8 +50,9 @@ impl Search {
     ///
     /// # Errors
     /// One sentence with the directories that were searched, and the nearest names in them.
-    pub fn resolve(&self, name: &str) -> Result<PathBuf, LoadError> {
-        if name.contains('/') {
+    pub fn resolve(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, LoadError> {
+        let name = name.as_ref();
+        if name.as_encoded_bytes().contains(&b'/') {
             let path = Path::new(name);
             return if path.exists() {
                 Ok(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
@@ -59,13 +60,14 @@ impl Search {
                 Err(LoadError::of(LoadErrorKind::NotFound, path, "there is no such file"))
             };
         }
-        let files = file_names(name);
+        let name = name.to_string_lossy();
+        let files = file_names(&name);
         self.dirs
             .iter()
             .flat_map(|dir| files.iter().map(move |file| dir.join(file)))
             .find(|path| path.is_file())
             .map(|path| path.canonicalize().unwrap_or(path))
-            .ok_or_else(|| self.not_found(name))
+            .ok_or_else(|| self.not_found(&name))
     }
 
     /// All plugins in the directories: name and file. The first of a name counts, as in [`Search::resolve`].

@@ -1,5 +1,6 @@
 //! What a plugin returns from one call: collected, and checked against what the slot may return.
 
+use crate::text::one_line;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -117,7 +118,8 @@ impl Outputs {
                 if !self.text.is_empty() {
                     self.text.push_str("; ");
                 }
-                self.text.push_str(&String::from_utf8_lossy(bytes));
+                // It is read in logs and on terminals.
+                self.text.push_str(&one_line(&String::from_utf8_lossy(bytes)));
             }
             out::COMMANDS => {
                 self.wrote_commands = true;

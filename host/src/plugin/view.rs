@@ -137,6 +137,22 @@ unsafe fn store<T>(out: *mut T, value: T) -> i32 {
     rc::OK
 }
 
+/// The same for a struct that begins with its size, which must have been set: a smaller one would be written beyond.
+///
+/// # Safety
+/// `out` is NULL, or room for as many bytes as its first field says.
+unsafe fn store_sized<T>(out: *mut T, value: T) -> i32 {
+    if out.is_null() {
+        return rc::ERR_BAD_ARG;
+    }
+    // SAFETY: not NULL, and by the table's contract a struct that begins with a `u32`.
+    if unsafe { out.cast::<u32>().read() } < super::struct_size::<T>() {
+        return rc::ERR_BAD_ARG;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { store(out, value) }
+}
+
 /// The rows that all arrays have: a view with arrays of different lengths must not lead a plugin past an end.
 fn rows(lengths: &[usize]) -> u32 {
     u32::try_from(lengths.iter().copied().min().unwrap_or(0)).unwrap_or(u32::MAX)
@@ -151,7 +167,7 @@ unsafe extern "C" fn robots(ctx: *mut c_void, out: *mut abi::Robots) -> i32 {
             |view| {
                 let arrays = view.robots();
                 let count = rows(&[arrays.ids.len(), arrays.poses.len(), arrays.velocities.len(), arrays.flags.len()]);
-                store(
+                store_sized(
                     out,
                     abi::Robots {
                         struct_size: super::struct_size::<abi::Robots>(),
@@ -176,7 +192,7 @@ unsafe extern "C" fn bodies(ctx: *mut c_void, out: *mut abi::Bodies) -> i32 {
             |view| {
                 let arrays = view.bodies();
                 let count = rows(&[arrays.ids.len(), arrays.poses.len(), arrays.velocities.len()]);
-                store(
+                store_sized(
                     out,
                     abi::Bodies {
                         struct_size: super::struct_size::<abi::Bodies>(),
@@ -199,7 +215,7 @@ unsafe extern "C" fn robot_info(ctx: *mut c_void, id: u64, out: *mut abi::RobotI
             |code| code,
             |view| {
                 let Some(info) = view.robot_info(EntityId(id)) else { return rc::ERR_BAD_ARG };
-                store(
+                store_sized(
                     out,
                     abi::RobotInfo {
                         struct_size: super::struct_size::<abi::RobotInfo>(),

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use tickworks_plugin_api::abi::{Command, op};
 use tickworks_plugin_api::{EntityId, Status};
 
+use crate::quiet::Quiet;
+
 /// Where commands take effect: the world, seen from here.
 pub trait Target {
     /// Whether the command could be applied; if not, why, as one sentence.
@@ -69,6 +71,8 @@ pub struct Arbiter {
     motions: BTreeMap<u64, usize>,
     /// For each ticket, the numbers of its first submission and of the one after its last.
     tickets: Vec<(usize, usize)>,
+    /// What plugins hear in the log, by their names.
+    quiet: BTreeMap<String, Quiet>,
 }
 
 impl Arbiter {
@@ -117,7 +121,8 @@ impl Arbiter {
             && ticket.is_none()
         {
             // Nobody gets a reply for this one: the log is where its author looks.
-            tracing::warn!(plugin = %source.name, entity = command.entity, "a command was refused: {reason}");
+            let text = format!("a command for {} was refused: {reason}", EntityId(command.entity));
+            self.tell(&source.name, text);
         }
         self.submissions.push(Submission { command, source: source.clone(), ticket, lost });
         if let Some((_, end)) = ticket.and_then(|ticket| self.tickets.get_mut(ticket.0)) {
@@ -133,9 +138,21 @@ impl Arbiter {
         for number in order {
             let submission = &mut self.submissions[number];
             if let Err(reason) = target.apply(&submission.command) {
-                tracing::warn!(plugin = %submission.source.name, "a command was refused: {reason}");
+                let (plugin, entity) = (submission.source.name.clone(), EntityId(submission.command.entity));
+                let text = format!("a command for {entity} was refused: {reason}");
                 submission.lost = Some(Lost::Refused(reason));
+                self.tell(&plugin, text);
             }
+        }
+    }
+
+    /// Warns of a command that came to nothing. A plugin whose commands are refused in each tick is told from time to time.
+    pub fn tell(&mut self, plugin: &str, text: String) {
+        if !self.quiet.contains_key(plugin) {
+            self.quiet.insert(plugin.to_owned(), Quiet::default());
+        }
+        if let Some(line) = self.quiet.get_mut(plugin).and_then(|quiet| quiet.hear(text)) {
+            tracing::warn!(plugin, "{line}");
         }
     }
 

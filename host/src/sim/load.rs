@@ -1,6 +1,7 @@
 //! From files to a simulation that ticks: read, build, find plugins, start them, run.
 
 use crossbeam_channel::bounded;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tickworks_plugin_api::{Element, EntityId, ModelRef, WorldRef};
@@ -161,20 +162,15 @@ fn pace_of(world: &sdf::World) -> Pace {
 
 /// Which plugins to load, weakest first: those of the command line, then the document's others. One that both name is
 /// one: its place from the command line, its parameters from the document.
-fn plugin_specs(asked: &[String], document: &sdf::World, world: &World, search: &Search) -> Vec<PluginSpec> {
+fn plugin_specs(asked: &[OsString], document: &sdf::World, world: &World, search: &Search) -> Vec<PluginSpec> {
     let mut of_world: Vec<&sdf::Plugin> = document.plugins.iter().collect();
     let mut specs: Vec<PluginSpec> = asked
         .iter()
         .map(|plugin| {
-            let same = of_world.iter().position(|element| stem(&element.filename) == stem(plugin));
+            let same = of_world.iter().position(|element| stem(&element.filename) == stem(&plugin.to_string_lossy()));
             match same.map(|index| of_world.remove(index)) {
                 Some(element) => PluginSpec { plugin: plugin.clone(), ..spec(element, None) },
-                None => PluginSpec {
-                    plugin: plugin.clone(),
-                    instance: None,
-                    parameters: Element::new("plugin"),
-                    model: None,
-                },
+                None => PluginSpec::named(plugin.clone()),
             }
         })
         .collect();
@@ -210,7 +206,7 @@ fn spec(element: &sdf::Plugin, model: Option<ModelRef>) -> PluginSpec {
         Some(model) => format!("{}::{}", model.name, element.name),
     };
     PluginSpec {
-        plugin: element.filename.clone(),
+        plugin: element.filename.clone().into(),
         instance: (!element.name.is_empty()).then_some(instance),
         parameters: parameters(element),
         model,

@@ -1,5 +1,6 @@
 //! What a run is asked for, what it tells while it goes, and why it may end early.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use super::clock::Pace;
 use crate::net::NetOptions;
 use crate::plugin::{Counts, PluginReport};
 use crate::sdf::Diagnostic;
+use crate::text::one_line;
 
 /// What a run is asked for.
 #[derive(Debug)]
@@ -17,7 +19,7 @@ pub struct Options {
     /// Where `model://NAME` is looked up first.
     pub model_paths: Vec<PathBuf>,
     /// Plugins, names or paths, weakest first.
-    pub plugins: Vec<String>,
+    pub plugins: Vec<OsString>,
     /// Where plugins are looked up first.
     pub plugin_dirs: Vec<PathBuf>,
     /// Address, token and limits of the server.
@@ -124,7 +126,7 @@ pub enum SimError {
 fn describe_failed(failed: &[(String, String)], started: usize, total: usize) -> String {
     let mut text = format!("{started} of {total} plugins started (--keep-going runs without the others)");
     for (name, reason) in failed {
-        text.push_str(&format!("\n  {name}: {reason}"));
+        text.push_str(&format!("\n  {}: {reason}", one_line(name)));
     }
     text
 }

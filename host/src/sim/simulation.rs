@@ -10,7 +10,7 @@ use super::builtins::Builtin;
 use super::claims::Claims;
 use super::clock::{Clock, Due};
 use super::options::{Ended, Observer, SimError};
-use super::pushes::Topics;
+use super::pushes::{TOPICS, Topics};
 use super::queue::Queue;
 use super::stop::Stop;
 use super::view::{Moment, View};
@@ -140,6 +140,15 @@ impl Simulation {
         for (plugin, endpoint) in self.plugins.help() {
             if Builtin::from_name(&endpoint.name).is_some() {
                 tracing::warn!(plugin, "'{}' is a command of the host, which answers it", endpoint.name);
+            }
+        }
+        for (plugin, topic) in self.plugins.topics() {
+            if TOPICS.iter().any(|(name, _)| *name == topic.name) {
+                tracing::warn!(
+                    plugin,
+                    "'{}' is a topic of the host: what the plugin pushes to it is dropped",
+                    topic.name
+                );
             }
         }
         self.tell_all_started();

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::builtins::{LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
 use super::commands::refusal_text;
 use super::simulation::{Simulation, Stage};
+use crate::json;
 use crate::net::Request;
 use crate::plugin::SavedPlugin;
 use crate::world::World;
@@ -213,11 +214,16 @@ impl Simulation {
     }
 }
 
-/// A plugin's state as JSON where it is JSON, so that people can read it; else as base64.
+/// Levels of the request that takes a state back, above the state of one plugin.
+const ABOVE_A_PLUGIN: usize = 4;
+
+/// A plugin's state as JSON where it is JSON, so that people can read it; else as base64. What nests so deep that the
+/// request which takes it back would be refused is not shown as JSON either.
 fn plugin_state(saved: SavedPlugin) -> PluginState {
+    let deep = json::depth_beyond(&saved.state, json::MAX_DEPTH - ABOVE_A_PLUGIN).is_some();
     match serde_json::from_slice(&saved.state) {
-        Ok(state) => PluginState { id: saved.id, version: saved.version, state: Some(state), data: None },
-        Err(_) => {
+        Ok(state) if !deep => PluginState { id: saved.id, version: saved.version, state: Some(state), data: None },
+        _ => {
             PluginState { id: saved.id, version: saved.version, state: None, data: Some(STANDARD.encode(saved.state)) }
         }
     }
@@ -272,7 +278,10 @@ mod tests {
             version: "1.0.0".into(),
             state: state.to_vec(),
         };
-        for bytes in [&b"\xff\x00binary"[..], b"", b"{\"a\":[1,2.5]}", b"null"] {
+        let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
+        assert!(plugin_state(saved(&nested(60))).state.is_some() && plugin_state(saved(&nested(61))).data.is_some());
+        let deep = nested(10_000);
+        for bytes in [&b"\xff\x00binary"[..], b"", b"{\"a\":[1,2.5]}", b"null", &deep] {
             let state = plugin_state(saved(bytes));
             let text = serde_json::to_string(&BTreeMap::from([("p", &state)])).unwrap();
             let back = saved_plugins(&serde_json::from_str(&text).unwrap()).unwrap();

@@ -71,7 +71,8 @@ impl Simulation {
                 self.world.check(&command).and_then(|()| Target::apply(&mut self.world, &command))
             };
             if let Err(reason) = applied {
-                tracing::warn!(plugin = self.plugins.name(owner), "a command of before_physics was refused: {reason}");
+                let plugin = self.plugins.name(owner).unwrap_or_default();
+                self.arbiter.tell(plugin, format!("a command of before_physics was refused: {reason}"));
             }
         }
         self.world.physics_tick();

@@ -78,7 +78,7 @@ fn answers_against_the_contract_are_errors_that_name_the_plugin() {
     for (cmd, text) in expected {
         assert_eq!(
             error_of(&ask(&mut manager, cmd)),
-            format!("plugin \"answers\" failed in on_message: {text}"),
+            format!("{cmd}: plugin \"answers\" failed in on_message: {text}"),
             "{cmd}"
         );
     }
@@ -185,7 +185,7 @@ fn a_message_gets_its_answer_from_the_one_that_panics_too() {
     let mut manager = running(vec![stress("bad", &[("on_message", "panic", &[("after", "1")])])]);
     assert!(matches!(ask(&mut manager, "stress_echo"), PluginResponse::Ok(_)));
     let text = error_of(&ask(&mut manager, "stress_echo"));
-    assert!(text.starts_with("plugin \"bad\" failed in on_message: panicked at "), "{text}");
+    assert!(text.starts_with("stress_echo: plugin \"bad\" failed in on_message: panicked at "), "{text}");
     let text = error_of(&ask(&mut manager, "stress_echo"));
     assert!(text.starts_with("stress_echo belongs to plugin \"bad\", which has failed: in on_message: "), "{text}");
 }

@@ -220,8 +220,19 @@ fn a_manifest_that_cannot_be_read_is_refused() {
         text
     };
     assert_eq!(refusal(&compile("bad-plugins/manifest.c", &[])).1, "describe failed: the dog ate it");
-    assert!(manifest("{").starts_with("its manifest cannot be read: EOF"));
-    assert!(manifest("{}").starts_with("its manifest cannot be read: missing field `summary`"));
+    assert!(manifest("{").starts_with("its manifest is not JSON: EOF"));
+    assert_eq!(manifest("{}"), "in its manifest the field summary is missing");
+    assert_eq!(manifest(r#"["x", [], [], []]"#), "its manifest is not a JSON object: [\"x\", [], [], []]");
+    assert_eq!(
+        manifest(r#"{"summary":"","endpoints":[{"name":5,"summary":""}]}"#),
+        "in its manifest field endpoints[0].name is 5, expected text"
+    );
+    assert_eq!(
+        manifest(r#"{"summary":"","endpoints":[{"name":"a","summary":"","robot":"drive"}]}"#),
+        "in its manifest field endpoints[0].robot is \"drive\", expected one of \"none\", \"read\", \"control\""
+    );
+    let deep = format!(r#"{{"summary":"","x":{}{}}}"#, "[".repeat(70), "]".repeat(70));
+    assert!(manifest(&deep).starts_with("its manifest is nested deeper than 64 levels"));
     assert_eq!(
         manifest(r#"{"summary":"","endpoints":[{"name":"a b","summary":""}]}"#),
         "expected an endpoint's name of letters, digits, '.', '_' and '-', found \"a b\""
@@ -263,7 +274,7 @@ fn an_exception_stays_on_its_side() {
     // Both own the commands; the stronger one's answer counts.
     assert_eq!(
         error_of(&ask(&mut manager, "throw")),
-        "plugin \"other\" failed in on_message: thrown in on_message: throw"
+        "throw: plugin \"other\" failed in on_message: thrown in on_message: throw"
     );
     assert_eq!(
         error_of(&ask(&mut manager, "calm")),
@@ -273,6 +284,6 @@ fn an_exception_stays_on_its_side() {
     assert_eq!(fields_of(&ask(&mut manager, "calm"))["status"], "calm");
     assert_eq!(
         error_of(&ask(&mut manager, "throw_int")),
-        "plugin \"yes\" failed in on_message: threw something that is no std::exception"
+        "throw_int: plugin \"yes\" failed in on_message: threw something that is no std::exception"
     );
 }

@@ -30,7 +30,7 @@ pub fn built(name: &str) -> PathBuf {
 }
 
 pub fn spec(path: &Path) -> PluginSpec {
-    PluginSpec::named(path.to_str().unwrap())
+    PluginSpec::named(path)
 }
 
 /// What an instance of the stress plugin does: slot, trouble, attributes.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tickworks_motion::DVec3;
 use tickworks_plugin_api::{
-    Canvas, Commands, Config, Endpoint, EntityId, Error, Host, Manifest, Message, Plugin, Response, World, schema_of,
+    Canvas, Commands, Config, Endpoint, EntityId, Error, Host, Manifest, Message, Plugin, Response, World, parse_json,
+    schema_of,
 };
 
 use crate::{
@@ -122,11 +123,11 @@ impl Plugin for RacePlugin {
 
     fn load(&mut self, state: &[u8]) -> Result<(), Error> {
         // The version alone first, since another one may look different.
-        let version = serde_json::from_slice::<Value>(state)?["version"].clone();
+        let version = parse_json::<Value>(state)?["version"].clone();
         if version != VERSION {
             return Err(Error::new(format_args!("the saved race is of version {version}, expected {VERSION}")));
         }
-        let saved: Saved<Race> = serde_json::from_slice(state)?;
+        let saved: Saved<Race> = parse_json(state)?;
         saved.race.check(self.course.len())?;
         self.race = saved.race;
         Ok(())

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tickworks_plugin_api::{
     Canvas, Commands, Config, DefaultRobot, Endpoint, EntityId, Error, Host, Manifest, Message, Operation, Plugin,
-    Response, RobotInfo, RobotUse, World,
+    Response, RobotInfo, RobotUse, World, parse_json,
 };
 
 use crate::{
@@ -127,11 +127,11 @@ impl Plugin for TrajectoryMission {
 
     fn load(&mut self, state: &[u8]) -> Result<(), Error> {
         // The version alone first, since another one may look different.
-        let version = serde_json::from_slice::<Value>(state)?["version"].clone();
+        let version = parse_json::<Value>(state)?["version"].clone();
         if version != VERSION {
             return Err(Error::new(format_args!("the saved missions are of version {version}, expected {VERSION}")));
         }
-        let saved: Saved<Mission> = serde_json::from_slice(state)?;
+        let saved: Saved<Mission> = parse_json(state)?;
         self.missions = saved.missions.into_iter().collect();
         Ok(())
     }
@@ -430,7 +430,7 @@ mod tests {
         for (state, expected) in [
             ("{", "EOF"),
             ("{\"version\":9}", "the saved missions are of version 9, expected 1"),
-            ("{\"version\":1}", "missing field `missions`"),
+            ("{\"version\":1}", "the field missions is missing"),
         ] {
             let error = stage.plugin.load(state.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

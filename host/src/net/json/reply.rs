@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::super::fault::cut;
 use super::super::message::Body;
-use super::Key;
+use crate::json::Key;
 
 /// A body that is not what it was trusted to be.
 pub type BadBody = String;

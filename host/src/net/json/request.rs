@@ -2,17 +2,15 @@
 //!
 //! Only the keys at the top are looked at; everything below is checked to be JSON and passed on as it came.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::fault::{Fault, MAX_DEPTH, RawId, cut};
+use super::super::fault::{Fault, MAX_DEPTH, RawId, cut, room_for};
 use super::super::framing::Parsed;
 use super::super::message::{Request, RobotIdField};
-use super::finite;
+use crate::json::{self, Key, Keys};
 
 /// Reads one line.
 pub fn parse(line: &[u8]) -> Result<Parsed, Fault> {
@@ -25,7 +23,11 @@ pub fn parse(line: &[u8]) -> Result<Parsed, Fault> {
             at + 1
         ))
     })?;
-    check_depth(line)?;
+    if let Some(column) = json::too_deep(line) {
+        return Err(Fault::new(format!(
+            "the request nests deeper than {MAX_DEPTH} levels at column {column}: use at most {MAX_DEPTH}"
+        )));
+    }
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err(not_an_object(text));
     }
@@ -33,7 +35,8 @@ pub fn parse(line: &[u8]) -> Result<Parsed, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let top = Top::deserialize(&mut reader).and_then(|top| reader.end().map(|()| top));
     let top = top.map_err(|error| invalid(text, &error))?;
-    let id = top.id.map(|id| RawId::from(id.get().as_bytes()));
+    // An id with a value that nobody can read is not sent back either.
+    let id = top.id.filter(|id| json::check_values(id.get()).is_ok()).map(|id| RawId::from(id.get().as_bytes()));
     match request(text, &top) {
         Ok(request) => Ok(Parsed { request: Request { has_id: id.is_some(), ..request }, id }),
         Err(text) => Err(Fault { text, id }),
@@ -44,14 +47,16 @@ fn request(text: &str, top: &Top<'_>) -> Result<Request, String> {
     if let Some(key) = &top.duplicate {
         return Err(format!("the field {:?} is there twice: each may be there once", cut(key)));
     }
-    finite::check(text)?;
+    json::check_values(text)?;
     let Some(cmd) = top.cmd else {
         return Err(missing_cmd(&cut(text.trim_ascii())));
     };
     // Taken out of the text as a value that is JSON, so it can only fail to be a string, or hold half a surrogate pair.
     let cmd = serde_json::from_str(cmd.get()).map_err(|_| wrong_cmd(&cut(cmd.get())))?;
     let robot_id = top.robot_id.map_or(RobotIdField::Absent, |raw| robot_id(raw.get()));
-    Ok(Request { cmd, robot_id, has_id: false, json: text.as_bytes().to_vec(), unfit: None })
+    let mut json = room_for(text.len())?;
+    json.extend_from_slice(text.as_bytes());
+    Ok(Request { cmd, robot_id, has_id: false, json, unfit: None })
 }
 
 pub fn missing_cmd(request: &str) -> String {
@@ -119,86 +124,6 @@ impl<'de> Deserialize<'de> for Top<'de> {
     }
 }
 
-/// A key, which borrows from the text unless it has escapes.
-pub struct Key<'a>(pub Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
-
-/// The keys that were there. A list, until there are so many that looking through it would be slow.
-#[derive(Default)]
-pub struct Keys<'a> {
-    few: Vec<Cow<'a, str>>,
-    many: HashSet<Cow<'a, str>>,
-}
-
-impl<'a> Keys<'a> {
-    const FEW: usize = 16;
-
-    /// Adds a key, or gives it back if it is there already.
-    pub fn add(&mut self, key: Cow<'a, str>) -> Option<Cow<'a, str>> {
-        if self.few.contains(&key) || self.many.contains(&key) {
-            return Some(key);
-        }
-        if self.few.len() < Self::FEW {
-            self.few.push(key);
-        } else {
-            self.many.insert(key);
-        }
-        None
-    }
-}
-
-/// Refuses what nests too deep, before anything looks inside.
-fn check_depth(line: &[u8]) -> Result<(), Fault> {
-    // Most requests have fewer brackets than may be nested, and counting them is much quicker than pairing them.
-    if line.iter().filter(|&&byte| byte == b'[' || byte == b'{').count() <= MAX_DEPTH {
-        return Ok(());
-    }
-    let mut depth = 0usize;
-    let mut in_text = false;
-    let mut escaped = false;
-    for (at, &byte) in line.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
-            b'[' | b'{' => {
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    return Err(Fault::new(format!(
-                        "the request nests deeper than {MAX_DEPTH} levels at column {}: use at most {MAX_DEPTH}",
-                        at + 1
-                    )));
-                }
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 fn not_an_object(text: &str) -> Fault {
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
         return invalid(text, &error);
@@ -221,23 +146,8 @@ fn invalid(text: &str, error: &serde_json::Error) -> Fault {
     Fault::new(format!(
         "the line is not valid JSON at column {}: {reason}, near {}; a request is one JSON object on one line",
         error.column(),
-        near(text, error),
+        json::near(text, error),
     ))
-}
-
-/// What is at the place of an error, and a little before it.
-pub fn near(text: &str, error: &serde_json::Error) -> String {
-    const BEFORE: usize = 20;
-    const AFTER: usize = 20;
-    let column = error.column().min(text.len());
-    let (mut from, mut to) = (column.saturating_sub(BEFORE), (column + AFTER).min(text.len()));
-    while !text.is_char_boundary(from) {
-        from -= 1;
-    }
-    while !text.is_char_boundary(to) {
-        to += 1;
-    }
-    format!("`{}`", cut(&text[from..to]))
 }
 
 #[cfg(test)]
@@ -315,7 +225,8 @@ mod tests {
             ("{\"cmd\":5}", &["\"cmd\" is 5", "text"]),
             ("{\"cmd\":null}", &["\"cmd\" is null"]),
             ("{\"cmd\":[\"x\"]}", &["\"cmd\" is [\"x\"]"]),
-            ("{\"cmd\":\"\\ud800\"}", &["\"cmd\" is \"\\ud800\""]),
+            ("{\"cmd\":\"\\ud800\"}", &["not Unicode at column 15"]),
+            ("{\"cmd\":\"x\",\"a\":[\"\\uDC00!\"]}", &["not Unicode at column"]),
             ("{\"cmd\":\"x\",\"cmd\":\"y\"}", &["\"cmd\" is there twice"]),
             ("{\"cmd\":\"x\",\"a\":1,\"\\u0061\":2}", &["\"a\" is there twice"]),
         ] {
@@ -334,6 +245,13 @@ mod tests {
             "{\"cmd\":\"x\",\"a\":1e999,\"id\":[7]}",
         ] {
             assert_eq!(fault(line).1.as_deref(), Some("[7]"), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_nobody_can_read_is_not_sent_back() {
+        for id in ["1e999", "[{\"a\":-1e400}]", "\"\\ud800\""] {
+            assert_eq!(fault(format!("{{\"cmd\":\"x\",\"id\":{id}}}")).1, None, "{id}");
         }
     }
 

@@ -6,8 +6,9 @@ use rmp::encode;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::super::fault::cut;
-use super::super::json::{BadBody, Key};
+use super::super::json::BadBody;
 use super::super::message::Body;
+use crate::json::Key;
 
 /// Appends a frame with `{…body, "id": …, "timestamp": …}`.
 pub fn write_reply(out: &mut Vec<u8>, body: &Body, id: Option<&[u8]>, timestamp: &str) -> Result<(), BadBody> {

@@ -3,21 +3,40 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::super::fault::{Fault, MAX_DEPTH, RawId, cut};
+use super::super::fault::{Fault, MAX_DEPTH, RawId, cut, room_for};
 use super::super::framing::Parsed;
-use super::super::json::{Keys, missing_cmd, write_base64, write_json, wrong_cmd};
+use super::super::json::{missing_cmd, write_base64, write_json, wrong_cmd};
 use super::super::message::{Request, RobotIdField};
 use super::read::{Broken, Reader, Token, preview};
+use crate::json::Keys;
 
 /// Reads the content of one frame.
 pub fn parse(frame: &[u8]) -> Result<Parsed, Fault> {
     let fields = check(frame)?;
     // Found first, so that an error in any other field carries it.
-    let id = fields.iter().find(|field| field.key == b"id").map(|field| RawId::from(field.value));
+    let id = fields.iter().find(|field| field.key == b"id").map(|field| field.value);
+    // It would come back, and be refused where it is read: it is not sent back either.
+    if let Some(number) = id.and_then(not_finite) {
+        return Err(Fault::new(format!("id is {number}, but numbers must be finite")));
+    }
+    let id = id.map(RawId::from);
     match request(frame, &fields) {
         Ok(request) => Ok(Parsed { request: Request { has_id: id.is_some(), ..request }, id }),
         Err(text) => Err(Fault { text, id }),
     }
+}
+
+/// The first number in a value that is not finite.
+fn not_finite(value: &[u8]) -> Option<f64> {
+    let mut reader = Reader(value);
+    while let Ok(token) = reader.next() {
+        if let Token::Float(number) = token
+            && !number.is_finite()
+        {
+            return Some(number);
+        }
+    }
+    None
 }
 
 /// One entry of the request's map.
@@ -88,7 +107,7 @@ fn request(frame: &[u8], fields: &[Field<'_>]) -> Result<Request, String> {
     let mut unfit = None;
     let mut keys = Keys::default();
     // JSON is longer than MessagePack; by how much depends on the numbers.
-    let mut json = Vec::with_capacity(frame.len() * 2);
+    let mut json = room_for(frame.len() * 2)?;
     json.push(b'{');
     for field in fields {
         let key =
@@ -303,7 +322,7 @@ mod tests {
         let ids = [
             vec![0x07],
             vec![0xcf, 0, 0, 0, 0, 0, 0, 0, 7],
-            vec![0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0],
+            vec![0xcb, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0],
             vec![0xd4, 5, 1],
             vec![0xc4, 2, 0xff, 0xfe],
             vec![0xa1, 0xff],
@@ -316,6 +335,18 @@ mod tests {
             let parsed = parse(&frame).unwrap();
             assert_eq!(parsed.id.as_deref(), Some(&id[..]));
             assert_eq!(parsed.request.json, b"{\"cmd\":\"x\"}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_not_finite_is_refused_and_not_sent_back() {
+        for (id, words) in [
+            (f64::NAN.into(), "id is NaN, but numbers must be finite"),
+            (f32::INFINITY.into(), "id is inf"),
+            (Value::Array(vec![1.into(), map(&[("a", f64::NEG_INFINITY.into())])]), "id is -inf"),
+        ] {
+            let fault = fault(&encode(&map(&[("cmd", "x".into()), ("id", id)])));
+            assert!(fault.text.starts_with(words) && fault.id.is_none(), "{}", fault.text);
         }
     }
 

@@ -62,7 +62,15 @@ fn one_connection_too_many_is_told_so() {
     let mut fourth = host.connect();
     fourth.send(frame(&map(&[("cmd", "x".into())])));
     assert!(fourth.msgpack()["error"].as_str().unwrap().contains("2 connections"));
-    drop((third, fourth));
+
+    // Far more of them than are kept until they ask: each is told, in its framing where that is known by then.
+    let mut crowd: Vec<_> = (0..60).map(|_| host.connect()).collect();
+    for (n, late) in crowd.iter_mut().enumerate() {
+        // Those that are closed by now take nothing any more; that is no reason not to read.
+        let _ = late.stream.get_mut().write_all(b"{\"cmd\":\"x\"}\n");
+        assert!(late.error().contains("2 connections"), "{n}");
+    }
+    drop((third, fourth, crowd));
 
     // A place that is given up can be taken.
     let [first, mut second] = clients;
@@ -80,13 +88,13 @@ fn one_connection_too_many_is_told_so() {
 
 #[test]
 fn requests_that_have_arrived_in_part_cost_a_bounded_memory() {
-    let host = Host::start(NetOptions { max_partial_bytes: 100_000, ..options() }, echo);
+    let host = Host::start(NetOptions { max_buffered_bytes: 100_000, ..options() }, echo);
     let mut first = host.connect();
     first.send(vec![b' '; 60_000]);
     // The second one is cut off, the first one goes on.
     let mut second = host.connect();
     second.send(vec![b' '; 60_000]);
-    assert!(second.error().contains("too many requests that have arrived in part"));
+    assert!(second.error().contains("over 100000 bytes"));
     assert!(second.rest().is_empty());
     first.send("{\"cmd\":\"x\"}\n");
     assert!(first.json().get("echo").is_some());
@@ -96,9 +104,66 @@ fn requests_that_have_arrived_in_part_cost_a_bounded_memory() {
     assert!(third.json().get("echo").is_some());
 }
 
+/// Requests without a reply, and replies that nobody reads, count like unfinished requests.
+#[test]
+fn unanswered_requests_and_unread_replies_of_all_connections_are_limited_together() {
+    let limit = 20 << 20;
+    let (host, inbox) = Host::without_sim(NetOptions { max_buffered_bytes: limit, ..options() });
+    let line = format!("{{\"cmd\":\"x\",\"pad\":\"{}\"}}\n", "y".repeat(7 << 20));
+    let mut hogs: Vec<_> = (0..3).map(|_| host.connect()).collect();
+    let mut small = host.connect();
+    let mut waiting = Vec::new();
+    for hog in &mut hogs[..2] {
+        hog.send(&line);
+        waiting.push(request(&inbox));
+    }
+    // The third one asks for more than is left. Whoever was there before is served on.
+    hogs[2].send(&line);
+    assert!(hogs[2].error().contains("over 20971520 bytes"));
+    assert!(hogs[2].rest().is_empty());
+    small.send("{\"cmd\":\"x\"}\n");
+    let (session, slot, _) = request(&inbox);
+    host.handle.reply(session, slot, Body::status("small"));
+    for (session, slot, _) in waiting.drain(..) {
+        host.handle.reply(session, slot, Body::status("big"));
+    }
+    host.handle.flush();
+    assert_eq!(small.json()["status"], "small");
+    for hog in &mut hogs[..2] {
+        assert_eq!(hog.json()["status"], "big");
+    }
+
+    // Replies: far more than the sockets take.
+    let reply = Body::json(&serde_json::json!({ "pad": "y".repeat(9 << 20) })).unwrap();
+    let mut deaf = host.connect();
+    deaf.send("{\"cmd\":\"x\"}\n".repeat(4));
+    let asked: Vec<_> = (0..4).map(|_| request(&inbox)).collect();
+    for (session, slot, _) in asked {
+        host.handle.reply(session, slot, reply.clone());
+        host.handle.flush();
+    }
+    small.send("{\"cmd\":\"x\"}\n");
+    let (session, slot, _) = request(&inbox);
+    host.handle.reply(session, slot, Body::status("small"));
+    host.handle.flush();
+    assert_eq!(small.json()["status"], "small");
+    // It gets what there was room for, and then the reason, for each that is owed.
+    let mut replies = Vec::new();
+    while replies.len() < 4 {
+        replies.push(deaf.json());
+    }
+    let refused = |reply: &Json| reply["error"].as_str().is_some_and(|text| text.contains("over 20971520 bytes"));
+    assert!(
+        replies[0].get("pad").is_some() && refused(&replies[3]),
+        "{}",
+        replies.iter().filter(|r| refused(r)).count()
+    );
+    assert!(deaf.rest().is_empty());
+}
+
 #[test]
 fn parts_of_requests_are_forgotten_with_their_connection() {
-    let (host, inbox) = Host::without_sim(NetOptions { max_partial_bytes: 100_000, ..options() });
+    let (host, inbox) = Host::without_sim(NetOptions { max_buffered_bytes: 100_000, ..options() });
     for _ in 0..5 {
         let mut client = host.connect();
         client.send(vec![b' '; 60_000]);

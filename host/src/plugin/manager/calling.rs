@@ -48,7 +48,7 @@ impl Manager {
                 let (owner, priority) = (entry.key, entry.priority());
                 let Some(instance) = entry.instance() else { continue };
                 let response = instance.on_message(world, message).unwrap_or_else(|failure| {
-                    let response = PluginResponse::error(&failure);
+                    let response = failed_message(message, &failure);
                     failures.push((owner, failure));
                     response
                 });
@@ -78,7 +78,7 @@ impl Manager {
         };
         let Some(instance) = entry.instance() else { return entry.absent(message.cmd) };
         with_world(view, |world| instance.on_response(world, message, outcomes)).unwrap_or_else(|failure| {
-            let response = PluginResponse::error(&failure);
+            let response = failed_message(message, &failure);
             self.settle(vec![(owner, failure)]);
             response
         })
@@ -252,10 +252,8 @@ impl Manager {
         for (key, failure) in &failures {
             let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == *key) else { continue };
             if !failure.fatal {
-                let what = (failure.slot, failure.text.clone());
-                if entry.logged.as_ref() != Some(&what) {
-                    tracing::warn!("{failure}");
-                    entry.logged = Some(what);
+                if let Some(line) = entry.quiet.hear(failure.to_string()) {
+                    tracing::warn!("{line}");
                 }
                 continue;
             }
@@ -268,6 +266,11 @@ impl Manager {
         }
         failures.into_iter().map(|(_, failure)| failure).collect()
     }
+}
+
+/// What a client hears of a failure over its message.
+fn failed_message(message: &MessageIn<'_>, failure: &PluginFailure) -> PluginResponse {
+    PluginResponse::error(format_args!("{}: {failure}", message.cmd))
 }
 
 /// Which answer is the reply: the strongest one's that is not [`PluginResponse::NotMine`].

@@ -14,6 +14,7 @@ use super::response::PluginResponse;
 use super::routes::Routes;
 use super::search::Search;
 use super::tracker::{Counts, InstanceKey, PluginReport, PluginState, Tracker};
+use crate::quiet::Quiet;
 use crossbeam_channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,8 +61,8 @@ pub(super) struct Entry {
     pub life: Life,
     /// There was a reset while it started: it is told right after its start, before its first tick.
     reset_due: bool,
-    /// The last failure that was logged: one that comes back each tick is logged once.
-    logged: Option<(&'static str, String)>,
+    /// What is logged of its failures.
+    quiet: Quiet,
 }
 
 pub(super) enum Life {

@@ -7,7 +7,10 @@ use crate::plugin::error::{LoadError, LoadErrorKind};
 use crate::plugin::instance::Instance;
 use crate::plugin::library::Library;
 use crate::plugin::tracker::{InstanceKey, PluginState, TrackerEvent};
+use crate::quiet::Quiet;
+use crate::text::one_line;
 use crossbeam_channel::Receiver;
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -22,7 +25,7 @@ const SLOW_START: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginSpec {
     /// Name or path, for [`Search::resolve`].
-    pub plugin: String,
+    pub plugin: OsString,
     /// The instance's name; the plugin's id without one.
     pub instance: Option<String>,
     /// Its parameters: the `<plugin>` element.
@@ -33,7 +36,7 @@ pub struct PluginSpec {
 
 impl PluginSpec {
     /// A plugin without parameters, as the command line asks for it.
-    pub fn named(plugin: impl Into<String>) -> Self {
+    pub fn named(plugin: impl Into<OsString>) -> Self {
         Self { plugin: plugin.into(), instance: None, parameters: Element::new("plugin"), model: None }
     }
 }
@@ -65,7 +68,8 @@ impl Manager {
             wanted.push((InstanceKey(self.next_key), spec));
             self.next_key += 1;
         }
-        let name = |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.clone());
+        let name =
+            |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.to_string_lossy().into_owned());
         let load = self.tracker.begin(wanted.iter().map(|(key, spec)| (*key, name(spec))));
         let mut found = Vec::with_capacity(wanted.len());
         for (key, spec) in wanted {
@@ -129,7 +133,7 @@ impl Manager {
             library,
             life: Life::Starting,
             reset_due: false,
-            logged: None,
+            quiet: Quiet::default(),
         });
         Ok(name)
     }
@@ -167,6 +171,8 @@ impl Manager {
     }
 
     fn fail_start(&mut self, key: InstanceKey, reason: String) {
+        // It may hold paths and words of others.
+        let reason = one_line(&reason).into_owned();
         if let Some(entry) = self.entry_mut(key) {
             entry.life = Life::Failed(reason.clone());
         }

@@ -1,23 +1,52 @@
-//! Numbers that a request may not hold.
+//! Values that nobody can read although their text is JSON.
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::request;
+use super::Key;
+use crate::text::cut;
 
-/// Refuses numbers that no float can hold, such as 1e999. `text` is known to be JSON that does not nest deep.
+/// Refuses numbers that no float can hold, such as 1e999, and texts with half a surrogate pair, which are no Unicode.
+/// `text` is known to be JSON that does not nest deep.
 pub fn check(text: &str) -> Result<(), String> {
-    if !may_overflow(text.as_bytes()) {
+    // Looking for what might be one of these is much quicker than reading all values.
+    if !may_overflow(text.as_bytes()) && !may_have_surrogates(text.as_bytes()) {
         return Ok(());
     }
-    serde_json::from_str::<Numbers>(text).map(|_| ()).map_err(|error| {
-        format!(
-            "a number is too large at column {}: {}; numbers must be finite",
-            error.column(),
-            request::near(text, &error)
-        )
+    serde_json::from_str::<Values>(text).map(|_| ()).map_err(|error| {
+        let (column, near) = (error.column(), near(text, &error));
+        if error.to_string().starts_with("number out of range") {
+            format!("a number is too large at column {column}: {near}; numbers must be finite")
+        } else {
+            format!("a text is not Unicode at column {column}: {near}; surrogates come in pairs")
+        }
     })
+}
+
+/// What is at the place of an error, and a little before it.
+pub fn near(text: &str, error: &serde_json::Error) -> String {
+    const BEFORE: usize = 20;
+    const AFTER: usize = 20;
+    let line = match error.line().checked_sub(2) {
+        Some(breaks) => text.match_indices('\n').nth(breaks).map_or(0, |(at, _)| at + 1),
+        None => 0,
+    };
+    let column = (line + error.column()).min(text.len());
+    let (mut from, mut to) = (column.saturating_sub(BEFORE), (column + AFTER).min(text.len()));
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !text.is_char_boundary(to) {
+        to += 1;
+    }
+    format!("`{}`", cut(&text[from..to]))
+}
+
+/// Whether a text might have an escape for a surrogate, `\ud800` to `\udfff`.
+fn may_have_surrogates(bytes: &[u8]) -> bool {
+    let mut escapes = memchr::memmem::find_iter(bytes, b"\\u");
+    escapes.any(|at| matches!(bytes.get(at + 2..at + 4), Some([b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F'])))
 }
 
 /// Whether a number might be out of range: it has an exponent of three digits, or more digits than fit.
@@ -39,16 +68,16 @@ fn may_overflow(bytes: &[u8]) -> bool {
             && (0..bytes.len()).step_by(DIGITS / 2).any(|at| bytes[at].is_ascii_digit() && long_run(at)))
 }
 
-/// Reads each number of a value and keeps nothing.
-struct Numbers;
+/// Reads each value and keeps nothing.
+struct Values;
 
-impl<'de> Deserialize<'de> for Numbers {
+impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Numbers {
+impl<'de> Visitor<'de> for Values {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,7 +114,7 @@ impl<'de> Visitor<'de> for Numbers {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<IgnoredAny, Self>()?.is_some() {}
+        while map.next_entry::<Key<'de>, Self>()?.is_some() {}
         Ok(self)
     }
 }
@@ -105,6 +134,17 @@ mod tests {
                 let error = check(&text).unwrap_err();
                 assert!(error.contains("column"), "{error}");
             }
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_refused_wherever_it_is() {
+        for text in [r#"{"a":"\ud800"}"#, r#"{"a":["x\uDFFFy"]}"#, r#"{"a":{"\udc00":1}}"#, r#"{"a":"\ud83d\u0041"}"#] {
+            let error = check(text).unwrap_err();
+            assert!(error.starts_with("a text is not Unicode at column"), "{error}");
+        }
+        for text in [r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud800"}"#, r#"{"a":"\u00e9"}"#] {
+            assert_eq!(check(text), Ok(()), "{text}");
         }
     }
 
