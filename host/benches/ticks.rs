@@ -24,6 +24,7 @@ use tickworks::sim::{Ended, Observer, Options, Pace, Ready, Simulation, Stop};
 #[path = "../tests/by_hand/mod.rs"]
 mod by_hand;
 mod raw;
+#[allow(dead_code, reason = "each bench uses a part of it")]
 mod sdf_text;
 
 /// The plugins that ship, weakest first.
@@ -47,7 +48,7 @@ fn simulation(world: &Path) -> (Net, Simulation) {
     let options = Options {
         world: world.to_owned(),
         model_paths: Vec::new(),
-        plugins: PLUGINS.map(str::to_owned).to_vec(),
+        plugins: PLUGINS.map(Into::into).to_vec(),
         plugin_dirs: vec![tickworks_tests::bin_dir().to_owned()],
         net: net.clone(),
         rate: 60.0,
