@@ -398,7 +398,8 @@ pub struct Host {
     pub log: Option<unsafe extern "C" fn(host: *const Host, level: u32, text: Bytes)>,
     /// `[thread-safe]` Asks for a call of `on_wake` on the sim thread. Several before that are one.
     pub wake: Option<unsafe extern "C" fn(host: *const Host)>,
-    /// `[thread-safe]` Pushes a JSON object to the subscribers of `topic`, after the replies of this tick.
+    /// `[thread-safe]` Pushes a JSON object to the subscribers of `topic`, which the manifest declares, after the replies
+    /// of this tick.
     pub publish: Option<unsafe extern "C" fn(host: *const Host, topic: Bytes, json: Bytes) -> i32>,
     /// `[thread-safe]` A table by id, such as `tw.camera/1`, or NULL. Valid until `destroy`.
     pub get_extension: Option<unsafe extern "C" fn(host: *const Host, id: Bytes) -> *const c_void>,

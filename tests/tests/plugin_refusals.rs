@@ -57,14 +57,14 @@ fn a_name_that_is_not_found_lists_where_it_was_looked_for_and_what_is_near() {
     let refusal = format!("plugin \"race2\" {searched}; did you mean \"race\"?");
     let dir = missing.to_str().unwrap();
     let exit = search(&["plugin", "info", "race2", "--plugin-dir", dir]);
-    assert_eq!((exit.code, exit.stderr), (Some(1), format!("tickworks: {refusal}\n")));
+    assert!(exit.code == Some(1) && exit.stderr.ends_with(&format!("\ntickworks: {refusal}\n")), "{exit:?}");
     let world = workspace().join("worlds/empty.sdf");
     let exit =
         search(&["run", world.to_str().unwrap(), "--listen", "127.0.0.1:0", "--plugins", "race2", "--plugin-dir", dir]);
     assert_eq!(exit.code, Some(1));
     let said =
-        format!("tickworks: 0 of 1 plugins started (--keep-going runs without the others)\n  race2: {refusal}\n");
-    assert_eq!(exit.stderr, said);
+        format!("\ntickworks: 0 of 1 plugins started (--keep-going runs without the others)\n  race2: {refusal}\n");
+    assert!(exit.stderr.ends_with(&said), "{exit:?}");
     // Nothing is near to this one: then all are named.
     let exit = search(&["plugin", "info", "zzzzzzzz"]);
     assert!(exit.stderr.contains("; there are ") && exit.stderr.contains("\"race\""), "{exit:?}");

@@ -40,20 +40,37 @@ fn both(run: impl Fn(Signal)) {
     run(Signal::Term);
 }
 
+/// Waits until the process catches both signals.
+fn until_caught(process: &Process) {
+    let deadline = Instant::now() + PATIENCE;
+    let status = format!("/proc/{}/status", process.pid());
+    let caught = |text: &str| {
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap_or("0");
+        // SIGINT is 2 and SIGTERM is 15: bits 1 and 14.
+        u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & 0x4002 == 0x4002)
+    };
+    while !caught(&std::fs::read_to_string(&status).unwrap()) {
+        assert!(Instant::now() < deadline, "signals are never heard");
+    }
+}
+
 #[test]
 fn as_soon_as_signals_are_heard() {
     both(|signal| {
         let (process, addr) = start("arena.sdf", &["manual_move", "trajectory_mission", "race"], &[]);
-        let deadline = Instant::now() + PATIENCE;
-        let status = format!("/proc/{}/status", process.pid());
-        let caught = |text: &str| {
-            let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap_or("0");
-            // SIGINT is 2 and SIGTERM is 15: bits 1 and 14.
-            u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & 0x4002 == 0x4002)
-        };
-        while !caught(&std::fs::read_to_string(&status).unwrap()) {
-            assert!(Instant::now() < deadline, "signals are never heard");
-        }
+        until_caught(&process);
+        ends(process, signal, addr);
+    });
+}
+
+/// They are heard before anything is done, such as reading what the options name.
+#[test]
+fn while_the_token_is_read() {
+    both(|signal| {
+        let scratch = Scratch::new();
+        let token = pipe(&scratch);
+        let (process, addr) = start("arena.sdf", &["manual_move"], &["--token-file", token.to_str().unwrap()]);
+        until_caught(&process);
         ends(process, signal, addr);
     });
 }

@@ -3,8 +3,10 @@
 use clap::{Parser, Subcommand};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use crate::text::one_line;
 
 mod call;
 mod check;
@@ -15,6 +17,7 @@ mod progress;
 mod resolve;
 mod run;
 mod signals;
+mod values;
 
 /// A headless robot-simulation host: SDF worlds, plugins through a C ABI, repeatable ticks, one TCP port.
 #[derive(Parser, Debug)]
@@ -46,10 +49,11 @@ const FAILED: u8 = 1;
 
 /// The program `tickworks`, from its command line to its exit status.
 pub fn main() -> ExitCode {
+    let signals = signals::catch_for_a_run();
     let cli = Cli::parse();
     logging::start();
     let done = match cli.command {
-        Command::Run(run) => run.execute(),
+        Command::Run(run) => run.execute(signals),
         Command::Check(check) => check.execute(),
         Command::Resolve(resolve) => resolve.execute(),
         Command::Convert(convert) => convert.execute(),
@@ -72,6 +76,14 @@ type Done = Result<ExitCode, String>;
 fn read_token(file: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("--token-file {}: {error}", file.display()))?;
     Ok(text.trim().to_owned())
+}
+
+/// Warns of directories of `--plugin-dir` that are none: what is asked for by name may be found elsewhere, or not at all.
+fn warn_of_missing_dirs(dirs: &[PathBuf]) {
+    for dir in dirs.iter().filter(|dir| !dir.is_dir()) {
+        let what = if dir.exists() { "is no directory" } else { "does not exist" };
+        tracing::warn!("--plugin-dir {} {what}: no plugin is found in it", one_line(&dir.to_string_lossy()));
+    }
 }
 
 /// Prints a line on stdout, at once. `false`: whoever reads it has gone, as behind `| head -1`.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{Done, FAILED, say};
+use super::{Done, FAILED, say, warn_of_missing_dirs};
 use crate::plugin::{Library, Search, crash};
 use crate::text::one_line;
 
@@ -55,6 +55,7 @@ impl Plugin {
 
 impl List {
     fn execute(self) -> Done {
+        warn_of_missing_dirs(&self.plugin_dirs);
         let search = Search::new(self.plugin_dirs);
         let candidates = search.candidates();
         if candidates.is_empty() {
@@ -84,6 +85,7 @@ impl List {
 
 impl Info {
     fn execute(self) -> Done {
+        warn_of_missing_dirs(&self.plugin_dirs);
         let path = Search::new(self.plugin_dirs).resolve(&self.plugin).map_err(|error| error.to_string())?;
         let library = Library::load(&path).map_err(|error| one_line(&error.to_string()).into_owned())?;
         if self.json {

@@ -95,6 +95,13 @@ impl Observer for Progress {
     }
 }
 
+/// So many names are shown; of more, how many there are.
+const SHOWN: usize = 10;
+
 fn or_none(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    match names.len() {
+        0 => "none".into(),
+        1..=SHOWN => names.join(", "),
+        count => format!("{}, and {} more", names[..SHOWN].join(", "), count - SHOWN),
+    }
 }

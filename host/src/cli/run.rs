@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::call::parse_seconds;
 use super::progress::Progress;
-use super::{Done, FAILED, signals};
+use super::values::{MOST_BYTES, count_within, number_within, seconds, whole_within};
+use super::{Done, FAILED, signals, warn_of_missing_dirs};
 use crate::net::{self, NetOptions, Token};
 use crate::plugin::crash;
 use crate::sim::{self, Options, Pace, Stop};
@@ -34,19 +34,19 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:42069")]
     listen: String,
     /// Ticks a second of simulated time (the control loop), Hz
-    #[arg(long, value_name = "HZ", default_value = "60", value_parser = parse_rate)]
+    #[arg(long, value_name = "HZ", default_value = "60", value_parser = rate, allow_negative_numbers = true)]
     rate: f64,
     /// Simulated seconds per wall second [default: the world's, else 1]
-    #[arg(long, value_name = "FACTOR", value_parser = parse_factor, conflicts_with = "fast")]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, allow_negative_numbers = true, conflicts_with = "fast")]
     real_time_factor: Option<f64>,
     /// Tick as fast as possible
     #[arg(long)]
     fast: bool,
     /// Seed of every random number
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = any_whole, allow_negative_numbers = true)]
     seed: u64,
     /// End after so many ticks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = any_whole, allow_negative_numbers = true)]
     ticks: Option<u64>,
     /// Start with simulated time standing
     #[arg(long)]
@@ -55,11 +55,11 @@ pub struct Run {
     #[arg(long)]
     keep_going: bool,
     /// How long the start of a plugin may take, s
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, allow_negative_numbers = true)]
     plugin_start_timeout: Duration,
     /// Threads for physics; the result is the same with any number [default: as many as pay off]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
     #[command(flatten)]
     limits: Limits,
 }
@@ -72,32 +72,33 @@ struct Limits {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Connections at the same time
-    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_connections)]
+    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_connections, value_parser = connections, allow_negative_numbers = true)]
     max_connections: usize,
     /// Longest request, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_frame)]
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_frame, value_parser = frame, allow_negative_numbers = true)]
     max_frame: usize,
     /// Requests of one connection that a tick takes, and that may wait for replies
-    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_outstanding_requests)]
+    #[arg(long, value_name = "N", default_value_t = NetOptions::default().max_outstanding_requests, value_parser = requests, allow_negative_numbers = true)]
     max_outstanding_requests: usize,
     /// Unanswered requests and unread replies of one connection, bytes, beyond which it is not read
-    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_outstanding_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_outstanding_bytes, value_parser = bytes, allow_negative_numbers = true)]
     max_outstanding_bytes: usize,
     /// Unfinished requests, unread replies and pushes of all connections together, bytes; the one that asks for more is
     /// closed
-    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_buffered_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = NetOptions::default().max_buffered_bytes, value_parser = bytes, allow_negative_numbers = true)]
     max_buffered_bytes: usize,
     /// How long a connection beyond --max-outstanding-bytes may read nothing before it is closed, s
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, allow_negative_numbers = true)]
     drain_timeout: Duration,
 }
 
 impl Run {
     /// Runs until the end, whoever asks for it.
-    pub fn execute(self) -> Done {
-        let options = self.options()?;
+    pub fn execute(self, signals: Option<signals::Caught>) -> Done {
         let stop = Stop::new();
-        signals::watch(stop.clone())?;
+        signals::watch(stop.clone(), signals)?;
+        let options = self.options()?;
+        warn_of_missing_dirs(&self.plugin_dirs);
         crash::install();
         // The end of a run is no exit: see below.
         let _no_exit = crash::forbid_exit();
@@ -148,23 +149,39 @@ impl Run {
             paused: self.paused,
             keep_going: self.keep_going,
             plugin_start_timeout: self.plugin_start_timeout,
-            threads: self.threads.map(usize::from),
+            threads: self.threads,
         })
     }
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+fn rate(text: &str) -> Result<f64, String> {
     number_within(text, 0.1, 100_000.0, "Hz")
 }
 
-fn parse_factor(text: &str) -> Result<f64, String> {
+fn factor(text: &str) -> Result<f64, String> {
     number_within(text, 0.001, 1000.0, "simulated seconds per wall second (for as fast as possible: --fast)")
 }
 
-fn number_within(text: &str, low: f64, high: f64, unit: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
-    if !(low..=high).contains(&number) {
-        return Err(format!("{text} is out of range: {low} to {high} {unit}"));
-    }
-    Ok(number)
+fn any_whole(text: &str) -> Result<u64, String> {
+    whole_within(text, 0, u64::MAX, "")
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    count_within(text, 1, 256, "threads")
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    count_within(text, 1, 1_000_000, "connections")
+}
+
+fn requests(text: &str) -> Result<usize, String> {
+    count_within(text, 1, 1_000_000_000, "requests")
+}
+
+fn frame(text: &str) -> Result<usize, String> {
+    count_within(text, 1, net::LARGEST_FRAME as u64, "bytes")
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    count_within(text, 1, MOST_BYTES, "bytes")
 }

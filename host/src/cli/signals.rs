@@ -17,14 +17,28 @@ const LAST_WORD: Duration = Duration::from_millis(50);
 /// How often a second signal is looked for meanwhile.
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// Signals that are caught and not asked for yet.
+pub struct Caught(Signals);
+
+/// Catches SIGINT and SIGTERM from now on where the command line asks for a run; all else ends by them as usual. The
+/// first thing that a program does: until then a signal ends it in the way of the system.
+pub fn catch_for_a_run() -> Option<Caught> {
+    let is_run = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    if is_run { caught().ok() } else { None }
+}
+
+fn caught() -> std::io::Result<Caught> {
+    Signals::new([SIGINT, SIGTERM]).map(Caught)
+}
+
 /// Lets SIGINT and SIGTERM ask `stop`. The process ends with status 0 after [`GRACE`] and [`LAST_WORD`] in any case, at
 /// once on a second signal.
 ///
 /// All threads for that start here: while a plugin's constructor hangs in the system's loader, it holds the lock that a
 /// new thread needs to come up.
-pub fn watch(stop: Stop) -> Result<(), String> {
+pub fn watch(stop: Stop, early: Option<Caught>) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("cannot watch for signals: {error}");
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(cannot)?;
+    let Caught(mut signals) = early.map_or_else(caught, Ok).map_err(cannot)?;
     let (say, said) = mpsc::channel::<()>();
     // A thread of its own, because what does not let go may be a stderr that nobody reads.
     let word = Builder::new().name("signals-word".into()).spawn(move || {

@@ -49,5 +49,5 @@ mod tests;
 pub use auth::Token;
 pub use handle::{Inbox, NetHandle, RecvError, Topic};
 pub use message::{Body, PushKind, Request, RobotIdField, SessionId, ToSim};
-pub use options::{NetOptions, resolve};
+pub use options::{LARGEST_FRAME, NetOptions, resolve};
 pub use server::Net;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::reply::error_object;
+use crate::text::one_line;
 use std::fmt;
 use tickworks_plugin_api::EntityId;
 use tickworks_plugin_api::abi::{Command, op};
@@ -58,7 +59,7 @@ pub struct PluginFailure {
 
 impl fmt::Display for PluginFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "plugin \"{}\" failed in {}: {}", self.instance, self.slot, self.text)
+        write!(f, "plugin \"{}\" failed in {}: {}", one_line(&self.instance), self.slot, self.text)
     }
 }
 

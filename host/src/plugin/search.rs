@@ -93,7 +93,11 @@ impl Search {
         let dirs: Vec<_> = self
             .dirs
             .iter()
-            .map(|dir| format!("{}{}", dir.display(), if dir.is_dir() { "" } else { " (does not exist)" }))
+            .map(|dir| match (dir.is_dir(), dir.exists()) {
+                (true, _) => dir.display().to_string(),
+                (false, true) => format!("{} (is no directory)", dir.display()),
+                (false, false) => format!("{} (does not exist)", dir.display()),
+            })
             .collect();
         let wanted = plugin_name(Path::new(name)).unwrap_or_else(|| name.to_owned());
         let mut known: Vec<_> = self
