@@ -80,7 +80,7 @@ fn pairs() -> Vec<Pair> {
         pairs.push(Pair { name: format!("uav_{count}"), text, raw, subticks: 5 });
     }
     for count in [1, 10, 100] {
-        let (text, raw) = (sdf_text::diffs(count), raw::Raw::diffs(count, 0.001));
+        let (text, raw) = (sdf_text::diffs(count), raw::Raw::diffs(count, 0.001, false));
         pairs.push(Pair { name: format!("diff_{count}"), text, raw, subticks: 17 });
     }
     for count in [100, 1000] {

@@ -93,7 +93,7 @@ fn pairs() -> Vec<Box<dyn Fn() -> Pair>> {
         list.push(Box::new(move || Pair {
             name: format!("diff_{count}"),
             host: diffs(count).build_on(Threads::Auto),
-            raw: Some(raw::Raw::diffs(count, 0.001)),
+            raw: Some(raw::Raw::diffs(count, 0.001, true)),
             drive: roll,
         }));
     }

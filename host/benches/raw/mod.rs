@@ -78,7 +78,8 @@ impl Raw {
         Self::new(world)
     }
 
-    pub fn diffs(count: usize, dt: f64) -> Self {
+    /// Robots on two wheels and a caster, which drive in circles or stand.
+    pub fn diffs(count: usize, dt: f64, drive: bool) -> Self {
         let mut world = world(dt, -9.81);
         Self::ground(&mut world);
         let side = (count as f64).sqrt().ceil() as usize;
@@ -108,7 +109,7 @@ impl Raw {
                     .local_anchor1(Vector::new(0.0, y, r))
                     .contacts_enabled(false)
                     .motor_model(MotorModel::AccelerationBased)
-                    .motor_velocity(speed, 1e4)
+                    .motor_velocity(if drive { speed } else { 0.0 }, 1e4)
                     .motor_max_force(1000.0)
                     .build()
                     .data;
