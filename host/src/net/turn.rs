@@ -95,6 +95,10 @@ impl Server {
         if connection.unparsed {
             self.take_frames(connection, 0);
         }
+        if connection.ended && connection.reset {
+            // Everything is read, and nobody is there for the replies.
+            return Fate::Ends;
+        }
         if !connection.readable || connection.ended {
             return Fate::Lives;
         }
