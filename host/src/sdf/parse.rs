@@ -80,8 +80,9 @@ impl Parser<'_> {
     fn run(mut self) -> Result<Document, Diagnostic> {
         let source = Arc::clone(&self.document.source);
         let text = source.text();
-        // A byte order mark is no part of the XML, but of the offsets in the file.
-        let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        // Byte order marks are no part of the XML, but of the offsets in the file. All of them: the reader would take a second
+        // one off by itself, and count its offsets from behind it.
+        let mark = text.len() - text.trim_start_matches('\u{feff}').len();
         let mut reader = Reader::from_str(&text[mark..]);
         reader.config_mut().allow_dangling_amp = true;
         reader.config_mut().check_end_names = true;
@@ -359,6 +360,17 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         parse(&Source::new("t.sdf", text), &XmlLimits::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn byte_order_marks_do_not_shift_what_is_behind_them() {
+        for marks in 0..4 {
+            let text = format!("{} ä<sdf version='1.9'/>", "\u{feff}".repeat(marks));
+            let source = Source::new("marks.sdf", text.clone());
+            let document = parse(&source, &XmlLimits::default()).unwrap();
+            let range = document.root().span().range();
+            assert!(text[range.clone()].starts_with("<sdf"), "{marks}: {range:?}");
+        }
     }
 
     #[test]
