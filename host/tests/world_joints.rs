@@ -140,6 +140,25 @@ fn a_gearbox_holds_its_ratio_round_and_round() {
 }
 
 #[test]
+fn joints_that_follow_each_other_and_brakes_that_push_are_said() {
+    let axis = |leader: &str| {
+        format!(
+            "<axis><xyz>0 0 1</xyz><mimic joint='{leader}'><multiplier>2</multiplier></mimic><dynamics><damping>-5</damping></dynamics></axis>"
+        )
+    };
+    let (mut world, said) = build(&format!(
+        r#"<model name="m"><link name="a">{BALL}</link><link name="b">{BALL}</link><link name="c">{BALL}</link>
+           <joint name="j" type="revolute"><parent>a</parent><child>b</child>{}</joint>
+           <joint name="k" type="revolute"><parent>a</parent><child>c</child>{}</joint></model>"#,
+        axis("k"),
+        axis("j")
+    ));
+    assert!(said.iter().any(|t| t.contains("m::k follows no other: those that it would follow follow it")), "{said:?}");
+    assert!(said.iter().any(|t| t.contains("m::j: its damping is -5.0, below 0")), "{said:?}");
+    run(&mut world, 1.0);
+}
+
+#[test]
 fn a_gearbox_without_its_joints_is_said() {
     let (_, said) = build(&format!(
         r#"<model name="m"><link name="frame">{BALL}</link><link name="a">{BALL}</link><link name="b">{BALL}</link>

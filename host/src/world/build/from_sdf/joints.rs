@@ -127,13 +127,18 @@ impl<'a> Reading<'a> {
             let text = format!("joint {name} has a spring: its dry friction of {} is not built", dynamics.friction);
             self.warn(&axis.span, text);
         }
+        for (what, value) in [("damping", dynamics.damping), ("friction", dynamics.friction)] {
+            if value < 0.0 {
+                self.warn(&axis.span, format!("joint {name}: its {what} is {value:?}, below 0, and is taken as 0"));
+            }
+        }
         JointAxisSpec {
             direction: joint.world_pose.rotation * axis.xyz_in_joint * sense,
             lower: if free { f64::NEG_INFINITY } else { axis.limits.lower },
             upper: if free { f64::INFINITY } else { axis.limits.upper },
             effort: axis.limits.effort,
-            damping: dynamics.damping,
-            friction: dynamics.friction,
+            damping: dynamics.damping.max(0.0),
+            friction: dynamics.friction.max(0.0),
             spring_stiffness: dynamics.spring_stiffness,
             spring_reference: dynamics.spring_reference,
         }
@@ -148,10 +153,22 @@ impl<'a> Reading<'a> {
                 None => self.gearbox(scope, joint),
             };
             match made {
+                Ok(follower) if self.leads_back(&follower) => {
+                    self.warn(
+                        &joint.span,
+                        format!("joint {name} follows no other: those that it would follow follow it"),
+                    );
+                }
                 Ok(follower) => self.spec.followers.push(follower),
                 Err(why) => self.warn(&joint.span, format!("joint {name} follows no other: {why}")),
             }
         }
+    }
+
+    /// Whether the leader of a follower follows it, over others or at once.
+    fn leads_back(&self, new: &FollowerSpec) -> bool {
+        let next = |axis: (usize, usize)| self.spec.followers.iter().find(|f| f.follower == axis).map(|f| f.leader);
+        std::iter::successors(Some(new.leader), |axis| next(*axis)).any(|axis| axis == new.follower)
     }
 
     fn mimic(&mut self, scope: &str, joint: &sdf::Joint, n: usize) -> Result<FollowerSpec, String> {
