@@ -16,6 +16,8 @@ use crate::sdf::value;
 
 /// Nodes that may be in one another, by nesting or by reference.
 const MAX_DEPTH: usize = 64;
+/// Places of nodes in a scene: references may show one node any number of times.
+const MAX_NODES: usize = 1_000_000;
 
 /// Reads a COLLADA file. Each geometry that the scene shows is a part with the name of its node.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Mesh, String> {
@@ -35,6 +37,8 @@ struct Reader<'a> {
     known: HashMap<NodeId, Submesh>,
     parts: Vec<Submesh>,
     corners: usize,
+    /// Places of nodes that may still be shown.
+    nodes_left: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -47,7 +51,7 @@ impl<'a> Reader<'a> {
             }
             open.extend(node.children());
         }
-        Self { document, ids, known: HashMap::new(), parts: Vec::new(), corners: 0 }
+        Self { document, ids, known: HashMap::new(), parts: Vec::new(), corners: 0, nodes_left: MAX_NODES }
     }
 
     fn mesh(mut self) -> Result<Mesh, String> {
@@ -94,6 +98,8 @@ impl<'a> Reader<'a> {
         if depth > MAX_DEPTH {
             return Err(format!("its nodes are nested deeper than {MAX_DEPTH} levels"));
         }
+        self.nodes_left =
+            self.nodes_left.checked_sub(1).ok_or_else(|| format!("it shows nodes at more than {MAX_NODES} places"))?;
         let transform = around * transform(node)?;
         let name = node.attribute_value("name").or(node.attribute_value("id")).unwrap_or("");
         for child in node.children() {
@@ -131,9 +137,9 @@ impl<'a> Reader<'a> {
         if known.triangles.is_empty() {
             return Ok(());
         }
-        self.corners += known.vertices.len();
+        self.corners += known.vertices.len() + known.triangles.len();
         if self.corners > MAX_CORNERS {
-            return Err(format!("it shows more than {MAX_CORNERS} corners"));
+            return Err(format!("it shows more than {MAX_CORNERS} corners and triangles"));
         }
         let mut part = known.clone();
         name.clone_into(&mut part.name);
@@ -336,6 +342,21 @@ mod tests {
     fn nodes_that_show_themselves_are_an_error() {
         let text = BODY.replace('@', "<instance_node url=\"#n\"/>");
         assert!(read(Path::new("a.dae"), text.as_bytes()).unwrap_err().contains("nested deeper"));
+    }
+
+    /// Twenty nodes that show the next one four times each would show the last one 4^20 times.
+    #[test]
+    fn nodes_that_are_shown_at_too_many_places_are_an_error() {
+        let level = |i: usize| {
+            format!("<node id=\"n{i}\">{}</node>", format!("<instance_node url=\"#n{}\"/>", i + 1).repeat(4))
+        };
+        let nodes: String = (0..20).map(level).collect();
+        let text = BODY.replace('@', "<instance_node url=\"#n0\"/>");
+        let text = text.replace(
+            "<library_visual_scenes>",
+            &format!("<library_nodes>{nodes}</library_nodes><library_visual_scenes>"),
+        );
+        assert!(read(Path::new("a.dae"), text.as_bytes()).unwrap_err().contains("more than 1000000 places"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use glamx::{DMat4, DVec3};
 use gltf::accessor::{DataType, Dimensions};
+use gltf::json::validation::Checked;
 use gltf::mesh::Mode;
 
 use super::{MAX_BYTES, MAX_CORNERS, Mesh, Submesh};
@@ -16,10 +17,12 @@ const MAX_DEPTH: usize = 64;
 
 /// Reads a glTF or GLB file. Each mesh that the scene shows is a part with the name of its node.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Mesh, String> {
-    let mut file = gltf::Gltf::from_slice(bytes).map_err(|e| e.to_string())?;
-    let blob = file.blob.take();
+    let gltf::Gltf { document, blob } = gltf::Gltf::from_slice_without_validation(bytes).map_err(|e| e.to_string())?;
+    let json = document.into_json();
+    positions_exist(&json)?;
+    let file = gltf::Document::from_json(json).map_err(|e| e.to_string())?;
     let buffers = buffers(path, &file, blob)?;
-    let mut reader = Reader { buffers, parts: Vec::new(), corners: 0 };
+    let mut reader = Reader { buffers, parts: Vec::new(), corners: 0, nodes_left: file.nodes().count() };
     match file.default_scene().or_else(|| file.scenes().next()) {
         Some(scene) => {
             for node in scene.nodes() {
@@ -36,7 +39,19 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Mesh, String> {
     Ok(Mesh { parts: reader.parts })
 }
 
-fn buffers(path: &Path, file: &gltf::Gltf, mut blob: Option<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
+/// The library's own validation follows these indices before it has checked them.
+fn positions_exist(json: &gltf::json::Root) -> Result<(), String> {
+    let key = Checked::Valid(gltf::Semantic::Positions);
+    let primitives = json.meshes.iter().flat_map(|mesh| &mesh.primitives);
+    match primitives.filter_map(|p| p.attributes.get(&key)).find(|index| index.value() >= json.accessors.len()) {
+        Some(index) => {
+            Err(format!("its corners are in accessor {}, and it has {}", index.value(), json.accessors.len()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn buffers(path: &Path, file: &gltf::Document, mut blob: Option<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
     let mut buffers = Vec::new();
     for buffer in file.buffers() {
         let bytes = match buffer.source() {
@@ -76,10 +91,13 @@ struct Reader {
     buffers: Vec<Vec<u8>>,
     parts: Vec<Submesh>,
     corners: usize,
+    /// Nodes are in one place each: what is left of them.
+    nodes_left: usize,
 }
 
 impl Reader {
     fn node(&mut self, node: &gltf::Node<'_>, around: DMat4, depth: usize) -> Result<(), String> {
+        self.nodes_left = self.nodes_left.checked_sub(1).ok_or("its nodes are in several places, and not a tree")?;
         if depth > MAX_DEPTH {
             return Err(format!("its nodes are nested deeper than {MAX_DEPTH} levels"));
         }
@@ -101,9 +119,9 @@ impl Reader {
         for primitive in mesh.primitives() {
             let Some(positions) = primitive.get(&gltf::Semantic::Positions) else { continue };
             let first = part.vertices.len() as u32;
-            self.corners += positions.count();
+            self.corners += positions.count() + primitive.indices().map_or(0, |indices| indices.count() / 3);
             if self.corners > MAX_CORNERS {
-                return Err(format!("it shows more than {MAX_CORNERS} corners"));
+                return Err(format!("it shows more than {MAX_CORNERS} corners and triangles"));
             }
             let vertices = self.positions(&positions)?;
             let indices = match primitive.indices() {
@@ -218,6 +236,23 @@ mod tests {
         assert_eq!((mesh.parts[0].name.as_str(), mesh.parts[0].other_name.as_str()), ("n", "m"));
         assert_eq!(mesh.parts[0].vertices[1], DVec3::new(1.0, 0.0, 2.0));
         assert_eq!(mesh.parts[0].triangles, [[0, 1, 2]]);
+    }
+
+    #[test]
+    fn corners_in_an_accessor_that_is_not_there_are_damage() {
+        let text = file(3).replace("\"POSITION\":0", "\"POSITION\":7");
+        assert_eq!(
+            read(Path::new("a.gltf"), text.as_bytes()).unwrap_err(),
+            "its corners are in accessor 7, and it has 2"
+        );
+    }
+
+    /// Sixty levels of two children each that are one node would be shown 2^60 times.
+    #[test]
+    fn nodes_that_are_no_tree_are_damage() {
+        let children: Vec<String> = (1..60).map(|i| format!("{{\"children\":[{i},{i}]}}")).collect();
+        let text = file(3).replace("\"nodes\":[{\"name\"", &format!("\"nodes\":[{},{{\"name\"", children.join(",")));
+        assert!(read(Path::new("a.gltf"), text.as_bytes()).unwrap_err().contains("not a tree"));
     }
 
     #[test]

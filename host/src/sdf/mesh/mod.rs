@@ -13,8 +13,9 @@ use super::typed::MeshRef;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 512 << 20;
-/// The most corners of a mesh: a small file may show the same part over and over again.
-const MAX_CORNERS: usize = 20_000_000;
+/// The most corners (with triangles, where one part can be shown often) of a mesh: a small file may show the same part
+/// over and over again.
+const MAX_CORNERS: usize = 10_000_000;
 
 /// A mesh file that cannot be used, in one sentence.
 #[derive(Debug, thiserror::Error)]
