@@ -66,7 +66,7 @@ fn one(count: usize) {
     let start = Instant::now();
     drop(document);
     let drop = start.elapsed();
-    assert_eq!(world.names(tickworks_plugin_api::abi::kind::MODEL).len(), count + 1);
+    assert_eq!(world.names(tickworks_plugin_api::abi::kind::MODEL).count(), count + 1);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells the peak");
     let peak: f64 = peak.trim().trim_end_matches(" kB").parse().unwrap();

@@ -6,6 +6,7 @@
 pub mod cli;
 mod json;
 pub mod net;
+mod numbered;
 pub mod physics;
 pub mod plugin;
 mod quiet;

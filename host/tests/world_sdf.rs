@@ -67,9 +67,9 @@ fn ids_and_names_follow_the_document() {
            <model name="d"><pose>0 0 5 0 0 0</pose><link name="l"/><tw:robot type="UAVLevel2" drag_coefficient="0.7" axes="flu"/></model>
            <model name="e"><pose>0 0 9 0 0 0</pose><link name="l"/><tw:robot type="UAVLevel1" max_velocities="1 2 3 4 5 6"/></model>"#,
     );
-    let bodies: Vec<&str> = world.names(kind::BODY).iter().map(String::as_str).collect();
+    let bodies: Vec<&str> = world.names(kind::BODY).collect();
     assert_eq!(bodies, ["a::l1", "a::l2", "a::b::l", "c::l", "d::l", "e::l"]);
-    let models: Vec<&str> = world.names(kind::MODEL).iter().map(String::as_str).collect();
+    let models: Vec<&str> = world.names(kind::MODEL).collect();
     assert_eq!(models, ["a", "a::b", "c", "d", "e"]);
     assert_eq!(world.find(kind::ROBOT, "e"), Some(1));
     assert_eq!(world.find(kind::BODY, "a::b::l"), Some(1 << 32 | 2));

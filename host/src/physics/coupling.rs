@@ -47,6 +47,11 @@ impl Coupling {
         let axes = (0..spec.kind.axes().len()).filter(|axis| spec.axes[*axis].brakes());
         self.brakes.extend(axes.map(|axis| (joint, axis)));
     }
+
+    pub(super) fn removed(&mut self, joint: JointHandle) {
+        self.brakes.retain(|(braked, _)| *braked != joint);
+        self.followers.retain(|follower| follower.follower.0 != joint && follower.leader.0 != joint);
+    }
 }
 
 impl Physics {
@@ -73,9 +78,10 @@ impl Physics {
     }
 
     /// Has the brakes of a joint hold it where it is.
-    pub(super) fn hold(&mut self, joint: JointHandle) {
+    pub fn hold(&mut self, joint: JointHandle) {
         let state = self.joint_state(joint);
-        let brakes = self.joints[joint.0].1.axes.map(|axis| axis.brakes());
+        let Some((_, spec)) = self.joints.get(joint.0) else { return };
+        let brakes = spec.axes.map(|axis| axis.brakes());
         for axis in (0..state.len()).filter(|axis| brakes[*axis]) {
             self.set_motor(joint, false, |spec, data| spec.brake(data, axis, state[axis][0], 0.0));
         }
@@ -113,8 +119,8 @@ impl Physics {
     /// Up to what a follower's position is known: angles are known up to whole turns.
     fn period(&self, f: &Follower) -> Period {
         let whole_turns = |(joint, axis): (JointHandle, usize)| {
-            let spec = &self.joints[joint.0].1;
-            spec.kind.turns(axis) && spec.axes[axis].limit.range(true).is_none()
+            let spec = self.joints.get(joint.0).map(|(_, spec)| spec);
+            spec.is_some_and(|spec| spec.kind.turns(axis) && spec.axes[axis].limit.range(true).is_none())
         };
         let own = whole_turns(f.follower);
         let led = whole_turns(f.leader);

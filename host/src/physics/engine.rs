@@ -12,6 +12,7 @@ use super::cooked::Cooked;
 use super::coupling::Coupling;
 use super::joint::JointSpec;
 use super::pool::{self, Threads};
+use crate::numbered::Numbered;
 
 /// Names a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ pub struct BodyState {
 pub struct Physics {
     pub(super) world: PhysicsWorld,
     /// Joints by handle: what they were made from is not part of a snapshot.
-    pub(super) joints: Vec<(ImpulseJointHandle, JointSpec)>,
+    pub(super) joints: Numbered<(ImpulseJointHandle, JointSpec)>,
     /// What each step asks of joints anew, from where they are.
     pub(super) coupling: Coupling,
     /// What meshes were made into.
@@ -95,18 +96,18 @@ impl Physics {
         let stiffer = (2.0 / 240.0 / substep).max(1.0);
         params.contact_softness.natural_frequency *= stiffer;
         params.static_contact_softness.natural_frequency *= stiffer;
-        params.normalized_max_linear_velocity =
-            params.normalized_max_linear_velocity.max(options.max_speed as f32 * 1.5);
-        Self {
+        let mut physics = Self {
             world,
-            joints: Vec::new(),
+            joints: Numbered::default(),
             coupling: Coupling::default(),
             cooked: Cooked::default(),
             changed: false,
             moved: Vec::new(),
             parallel: false,
             threads: options.threads,
-        }
+        };
+        physics.allow_speed(options.max_speed);
+        physics
     }
 
     /// Length of a step, s.
@@ -182,7 +183,7 @@ impl Physics {
     /// Joins two bodies.
     pub fn add_joint(&mut self, parent: BodyHandle, child: BodyHandle, spec: JointSpec) -> JointHandle {
         let handle = self.world.insert_impulse_joint(parent.0, child.0, spec.for_engine());
-        let joint = JointHandle(self.joints.len());
+        let joint = JointHandle(self.joints.next());
         self.coupling.added(joint, &spec);
         self.joints.push((handle, spec));
         self.hold(joint);
@@ -190,11 +191,58 @@ impl Physics {
         joint
     }
 
+    /// Takes a joint out.
+    pub fn remove_joint(&mut self, joint: JointHandle) {
+        if let Some((handle, _)) = self.joints.remove(joint.0) {
+            self.world.remove_impulse_joint(handle);
+            self.coupling.removed(joint);
+            self.changed = true;
+        }
+    }
+
+    /// Takes a body out, with its colliders. Its joints have been taken out before.
+    pub fn remove_body(&mut self, body: BodyHandle) {
+        self.moved.retain(|moved| *moved != body);
+        self.world.remove_body(body.0);
+        self.changed = true;
+    }
+
+    /// Everything of the document is there; what is added now may go again.
+    pub fn seal(&mut self) {
+        self.joints.seal();
+    }
+
+    /// The number that the next joint gets.
+    pub fn next_joint(&self) -> usize {
+        self.joints.next()
+    }
+
+    /// Leaves out the numbers before `number` for joints.
+    pub fn skip_joints_to(&mut self, number: usize) {
+        self.joints.skip_to(number);
+    }
+
+    /// Raises the engine's cap of speeds to what some body is meant to reach, m/s.
+    pub fn allow_speed(&mut self, speed: f64) {
+        let cap = &mut self.world.integration_parameters.normalized_max_linear_velocity;
+        *cap = cap.max(speed as f32 * 1.5);
+    }
+
+    /// Takes over what costs time and does not depend on the state: meshes that were cooked, and the solver's threads.
+    pub fn take_over(&mut self, other: &mut Self) {
+        self.cooked = std::mem::take(&mut other.cooked);
+        self.parallel = other.parallel;
+        self.world.set_thread_pool(other.world.thread_pool());
+    }
+
     /// Chooses the threads for the bodies that there are now. Results do not depend on it.
     ///
     /// # Errors
     /// When the system gives no threads.
     pub fn configure_threads(&mut self) -> Result<(), String> {
+        if self.parallel {
+            return Ok(());
+        }
         let count = self.threads.resolve(self.world.bodies.iter().filter(|(_, b)| b.is_dynamic()).count());
         self.parallel = count > 1;
         if self.parallel {

@@ -4,12 +4,13 @@
 //! bytes, and the parts that are not (the pipelines' workspaces) are made anew.
 
 use rapier3d::dynamics::{
-    CCDSolver, ImpulseJointSet, IntegrationParameters, IslandManager, MultibodyJointSet, RigidBodySet,
+    CCDSolver, ImpulseJointHandle, ImpulseJointSet, IntegrationParameters, IslandManager, MultibodyJointSet,
+    RigidBodySet,
 };
 use rapier3d::geometry::{BroadPhaseBvh, ColliderSet, NarrowPhase};
 use rapier3d::pipeline::{PhysicsPipeline, PhysicsWorld};
 
-use super::engine::Physics;
+use super::engine::{BodyHandle, Physics};
 
 /// A copy of the state, to go back to.
 pub struct Checkpoint {
@@ -28,6 +29,17 @@ pub struct Checkpoint {
 pub struct Restored {
     world: Box<PhysicsWorld>,
     changed: bool,
+    joints: Vec<ImpulseJointHandle>,
+}
+
+/// What bytes hold: whether a step is due, the engine's names of the joints in the order of their handles, the world.
+type Held<W> = (bool, Vec<ImpulseJointHandle>, W);
+
+impl Restored {
+    /// Whether there is such a body.
+    pub fn has(&self, body: BodyHandle) -> bool {
+        self.world.bodies.get(body.0).is_some()
+    }
 }
 
 impl Physics {
@@ -68,8 +80,9 @@ impl Physics {
     /// # Errors
     /// When something in it cannot be written.
     pub fn save(&self) -> Result<Vec<u8>, String> {
-        postcard::to_stdvec(&(self.changed, &self.world))
-            .map_err(|e| format!("the physics state cannot be written: {e}"))
+        let joints = self.joints.values().map(|(handle, _)| *handle).collect();
+        let held: Held<&PhysicsWorld> = (self.changed, joints, &self.world);
+        postcard::to_stdvec(&held).map_err(|e| format!("the physics state cannot be written: {e}"))
     }
 
     /// Reads bytes of [`Physics::save`] of a world that was built in the same way.
@@ -77,7 +90,7 @@ impl Physics {
     /// # Errors
     /// One sentence, when they are not that.
     pub fn read(&self, bytes: &[u8]) -> Result<Restored, String> {
-        let ((changed, world), rest) = postcard::take_from_bytes::<(bool, PhysicsWorld)>(bytes)
+        let ((changed, joints, world), rest) = postcard::take_from_bytes::<Held<PhysicsWorld>>(bytes)
             .map_err(|e| format!("the physics state cannot be read: {e}"))?;
         if !rest.is_empty() {
             return Err(format!("the physics state has {} bytes too many", rest.len()));
@@ -91,7 +104,10 @@ impl Physics {
                 return Err(format!("the physics state has {found} {what}, but this world has {expected}"));
             }
         }
-        Ok(Restored { world: Box::new(world), changed })
+        if joints.len() != self.joints.len() || joints.iter().any(|joint| world.impulse_joints.get(*joint).is_none()) {
+            return Err("the physics state does not know its joints".to_owned());
+        }
+        Ok(Restored { world: Box::new(world), changed, joints })
     }
 
     /// Puts in force what [`Physics::read`] gave.
@@ -100,6 +116,9 @@ impl Physics {
         self.world = *state.world;
         self.world.set_thread_pool(pool);
         self.changed = state.changed;
+        for ((handle, _), restored) in self.joints.values_mut().zip(state.joints) {
+            *handle = restored;
+        }
         self.moved.clear();
     }
 

@@ -66,16 +66,19 @@ impl Simulation {
 
     fn first_free_robot(&self) -> Result<EntityId, String> {
         let count = self.world.robot_count();
-        (0..count as u64).map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| match count
-        {
-            0 => "connect: this world has no robots (models with a <tw:robot> element)".into(),
-            1 => "connect: no robot is free: the only one belongs to another connection".into(),
-            _ => format!("connect: no robot is free: all {count} belong to other connections"),
+        self.world.robot_ids().map(EntityId).find(|&robot| self.claims.holder_of(robot).is_none()).ok_or_else(|| {
+            match count {
+                0 => "connect: this world has no robots (models with a <tw:robot> element)".into(),
+                1 => "connect: no robot is free: the only one belongs to another connection".into(),
+                _ => format!("connect: no robot is free: all {count} belong to other connections"),
+            }
         })
     }
 
     fn free_robots(&self) -> String {
-        let free: Vec<String> = (0..self.world.robot_count() as u64)
+        let free: Vec<String> = self
+            .world
+            .robot_ids()
             .filter(|&id| self.claims.holder_of(EntityId(id)).is_none())
             .take(10)
             .map(|id| id.to_string())
@@ -111,7 +114,7 @@ impl Simulation {
 
     fn info(&self) -> InfoReply {
         let moment = self.moment();
-        let robots = (0..self.world.robot_count() as u64).map(EntityId).filter_map(|id| {
+        let robots = self.world.robot_ids().map(EntityId).filter_map(|id| {
             let info = robot_info(&self.world, id)?;
             Some(RobotSummary { id, name: info.name, kind: info.kind, claimed: self.claims.holder_of(id).is_some() })
         });

@@ -213,10 +213,10 @@ impl Simulation {
                         request.cmd
                     ));
                 }
-                (DefaultRobot::First, None) if self.world.robot_count() == 0 => {
-                    return Err(format!("{}: {}", request.cmd, no_such_robot(&self.world, 0)));
-                }
-                (DefaultRobot::First, None) => EntityId(0),
+                (DefaultRobot::First, None) => match self.world.robot_ids().next() {
+                    Some(first) => EntityId(first),
+                    None => return Err(format!("{}: {}", request.cmd, no_such_robot(&self.world, 0))),
+                },
             },
         };
         if robot_use == RobotUse::Control

@@ -244,7 +244,7 @@ fn is_foreign(filename: &str) -> bool {
 impl Simulation {
     /// What runs, for people.
     fn ready(&self, address: std::net::SocketAddr) -> Ready {
-        let robots = (0..self.world.robot_count() as u64).filter_map(|id| {
+        let robots = self.world.robot_ids().filter_map(|id| {
             let info = super::view::robot_info(&self.world, EntityId(id))?;
             Some(format!("{} ({})", info.name, info.kind))
         });

@@ -45,9 +45,8 @@ impl Simulation {
     pub(super) fn get_state(&mut self) -> Result<StateReply, String> {
         let saved = self.save_plugins().map_err(|text| format!("sim_get_state: {text}"))?;
         let view = self.view();
-        let robots = (0..self.world.robot_count() as u64)
-            .filter_map(|id| Some((id.to_string(), view.robot_state(EntityId(id))?)))
-            .collect();
+        let robots =
+            self.world.robot_ids().filter_map(|id| Some((id.to_string(), view.robot_state(EntityId(id))?))).collect();
         let data = deflate(&self.world.snapshot()).map_err(|error| format!("sim_get_state: {error}"))?;
         let state = WorldState {
             format: FORMAT,
@@ -131,7 +130,7 @@ impl Simulation {
             ));
         }
         let view = self.view();
-        for id in 0..self.world.robot_count() as u64 {
+        for id in self.world.robot_ids() {
             let own = json!(view.robot_state(EntityId(id)));
             let given = json!(state.robots.get(&id.to_string()));
             let fields = own.as_object().into_iter().flatten();

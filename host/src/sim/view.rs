@@ -167,9 +167,17 @@ impl Target for World {
 
 /// The sentence for a robot id that nobody has.
 pub fn no_such_robot(world: &World, id: impl std::fmt::Display) -> String {
-    match world.robot_count() {
-        0 => format!("there is no robot {id}: this world has no robots (models with a <tw:robot> element)"),
-        1 => format!("there is no robot {id}: the only one is robot 0"),
-        count => format!("there is no robot {id}: there are robots 0 to {}", count - 1),
+    let ids: Vec<u64> = world.robot_ids().collect();
+    match ids.as_slice() {
+        [] => format!("there is no robot {id}: this world has no robots (models with a <tw:robot> element)"),
+        [only] => format!("there is no robot {id}: the only one is robot {only}"),
+        [first, .., last] if last - first == ids.len() as u64 - 1 => {
+            format!("there is no robot {id}: there are robots {first} to {last}")
+        }
+        [..] => {
+            let known: Vec<String> = ids.iter().take(20).map(u64::to_string).collect();
+            let more = if ids.len() > known.len() { ", …" } else { "" };
+            format!("there is no robot {id}: there are robots {}{more}", known.join(", "))
+        }
     }
 }

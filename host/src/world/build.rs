@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use glamx::{DPose3, DVec3};
 use specs::{Builder, Entity, WorldExt};
@@ -10,17 +11,20 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::components::{self as c, RobotKind};
 use super::index::{self, Index};
-use super::joints::Joint;
-use super::spec::{JointAxisSpec, WorldSpec};
-use super::{Body, World};
+use super::spec::WorldSpec;
+use super::{Body, Change, Numbers, Start, World};
+use crate::numbered::Numbered;
 use crate::physics::{
-    AxisSpec, BodyHandle, BodyKind, BodySpec, ColliderSpec, Follower, Inertial, JointHandle, JointKind, JointLimit,
-    JointSpec, Joints, Physics, PhysicsOptions, Threads,
+    BodyHandle, BodyKind, BodySpec, ColliderSpec, Inertial, JointHandle, Physics, PhysicsOptions, Threads,
 };
 
 mod from_sdf;
 mod groups;
+mod joints;
 mod robots;
+
+use groups::check_references;
+pub(super) use robots::fastest;
 
 use groups::Groups;
 
@@ -52,7 +56,7 @@ pub struct BuildError {
 }
 
 impl BuildError {
-    fn new(element: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn new(element: impl Into<String>, message: impl Into<String>) -> Self {
         Self { element: element.into(), message: message.into() }
     }
 }
@@ -62,116 +66,46 @@ impl World {
     ///
     /// # Errors
     /// Everything that is wrong with it, each with the scoped name of its element.
-    pub fn from_spec(spec: &WorldSpec, options: &BuildOptions) -> Result<Self, Vec<BuildError>> {
-        Building::new(spec, options)?.finish()
+    pub fn from_spec(spec: impl Into<Arc<WorldSpec>>, options: &BuildOptions) -> Result<Self, Vec<BuildError>> {
+        Self::from_spec_like(spec.into(), options, None)
     }
-}
 
-/// Physics steps in a tick. More would take seconds of the clock even where nothing moves.
-const MAX_SUBTICKS: f64 = 100_000.0;
-
-/// A world under construction.
-struct Building<'a> {
-    spec: &'a WorldSpec,
-    options: &'a BuildOptions,
-    dt: f64,
-    subticks: u32,
-    groups: Groups,
-    physics: Physics,
-    ecs: specs::World,
-    index: Index,
-    bodies: Vec<Body>,
-    joints: Vec<Option<JointHandle>>,
-    errors: Vec<BuildError>,
-}
-
-impl<'a> Building<'a> {
-    fn new(spec: &'a WorldSpec, options: &'a BuildOptions) -> Result<Self, Vec<BuildError>> {
-        let mut errors = groups::check_references(spec);
-        if !(options.rate_hz.is_finite() && options.rate_hz > 0.0) {
-            errors.push(BuildError::new(
-                &spec.name,
-                format!("the rate is {} Hz, but must be positive and finite", options.rate_hz),
-            ));
-        }
-        if !(spec.max_step_size.is_finite() && spec.max_step_size > 0.0) {
-            errors.push(BuildError::new(
-                &spec.name,
-                format!("max_step_size is {} s, but must be positive and finite", spec.max_step_size),
-            ));
-        }
-        let steps = 1.0 / options.rate_hz / spec.max_step_size;
-        if steps > MAX_SUBTICKS && steps.is_finite() {
-            errors.push(BuildError::new(
-                &spec.name,
-                format!(
-                    "max_step_size is {:?} s, so that a tick at {} Hz has {steps:.0} steps, but may have at most {MAX_SUBTICKS}",
-                    spec.max_step_size, options.rate_hz
-                ),
-            ));
-        }
-        if !spec.gravity.is_finite() {
-            errors.push(BuildError::new(&spec.name, format!("gravity is {}, but must be finite", spec.gravity)));
-        }
+    /// As [`World::from_spec`]; what costs time and does not depend on the state is taken over from `like`.
+    pub(super) fn from_spec_like(
+        spec: Arc<WorldSpec>,
+        options: &BuildOptions,
+        like: Option<&mut Physics>,
+    ) -> Result<Self, Vec<BuildError>> {
+        let mut errors = check_references(&spec);
+        errors.extend(check_world(&spec, options));
         if !errors.is_empty() {
             return Err(errors);
         }
         let dt = 1.0 / options.rate_hz;
         let subticks = (dt / spec.max_step_size - 1e-9).ceil().clamp(1.0, MAX_SUBTICKS) as u32;
-        let physics = Physics::new(PhysicsOptions {
+        let mut physics = Physics::new(PhysicsOptions {
             gravity: spec.gravity,
             dt: dt / f64::from(subticks),
-            max_speed: robots::fastest(spec, dt),
+            max_speed: fastest(&spec, dt),
             threads: options.threads,
         });
+        if let Some(like) = like {
+            physics.take_over(like);
+        }
         let mut ecs = specs::World::new();
         c::register(&mut ecs);
-        Ok(Self {
-            spec,
-            options,
+        let mut world = Self {
+            ecs,
+            physics,
+            index: Index::default(),
+            bodies: Numbered::default(),
+            joints: Numbered::default(),
             dt,
             subticks,
-            groups: Groups::new(spec),
-            physics,
-            ecs,
-            index: Index::default(),
-            bodies: Vec::new(),
-            joints: Vec::new(),
-            errors,
-        })
-    }
-
-    fn finish(mut self) -> Result<World, Vec<BuildError>> {
-        self.models();
-        self.links();
-        self.joints();
-        self.followers();
-        self.robots();
-        if self.errors.is_empty()
-            && let Err(message) = self.physics.configure_threads()
-        {
-            self.errors.push(BuildError::new(&self.spec.name, message));
-        }
-        if !self.errors.is_empty() {
-            return Err(self.errors);
-        }
-        self.physics.sync();
-        let digest = self.digest();
-        let joints = self.spec.joints.iter().zip(&self.joints).map(|(spec, handle)| Joint {
-            name: spec.name.clone(),
-            kind: spec.kind,
-            axes: spec.axes.len(),
-            handle: *handle,
-        });
-        let mut world = World {
-            ecs: self.ecs,
-            physics: self.physics,
-            index: self.index,
-            bodies: self.bodies,
-            joints: joints.collect(),
-            dt: self.dt,
-            subticks: self.subticks,
-            digest,
+            digest: digest(&spec, options),
+            options: *options,
+            document: Arc::clone(&spec),
+            change: Change::default(),
             pushed: Vec::new(),
             quarantined: Vec::new(),
             initial: None,
@@ -181,22 +115,102 @@ impl<'a> Building<'a> {
             bodies_view: OnceCell::new(),
             outsiders: OnceCell::new(),
         };
+        Building::new(&spec, options, &mut world).finish()?;
+        world.physics.configure_threads().map_err(|message| vec![BuildError::new(&spec.name, message)])?;
+        world.seal();
         world.remember_initial();
         Ok(world)
     }
+}
+
+/// Physics steps in a tick. More would take seconds of the clock even where nothing moves.
+const MAX_SUBTICKS: f64 = 100_000.0;
+
+/// What is wrong with the world as a whole.
+fn check_world(spec: &WorldSpec, options: &BuildOptions) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    let mut wrong = |message: String| errors.push(BuildError::new(&spec.name, message));
+    if !(options.rate_hz.is_finite() && options.rate_hz > 0.0) {
+        wrong(format!("the rate is {} Hz, but must be positive and finite", options.rate_hz));
+    }
+    if !(spec.max_step_size.is_finite() && spec.max_step_size > 0.0) {
+        wrong(format!("max_step_size is {} s, but must be positive and finite", spec.max_step_size));
+    }
+    let steps = 1.0 / options.rate_hz / spec.max_step_size;
+    if steps > MAX_SUBTICKS && steps.is_finite() {
+        wrong(format!(
+            "max_step_size is {:?} s, so that a tick at {} Hz has {steps:.0} steps, but may have at most {MAX_SUBTICKS}",
+            spec.max_step_size, options.rate_hz
+        ));
+    }
+    if !spec.gravity.is_finite() {
+        wrong(format!("gravity is {}, but must be finite", spec.gravity));
+    }
+    errors
+}
+
+/// Models that are being added to a world: all of it, or some that come later.
+pub(super) struct Building<'a> {
+    spec: &'a WorldSpec,
+    options: &'a BuildOptions,
+    world: &'a mut World,
+    /// The numbers that the first of each kind gets.
+    base: Numbers,
+    groups: Groups,
+    /// For each joint of `spec` that moves something.
+    joints: Vec<Option<JointHandle>>,
+    errors: Vec<BuildError>,
+}
+
+impl<'a> Building<'a> {
+    /// `spec` has been checked for references that lead nowhere.
+    pub(super) fn new(spec: &'a WorldSpec, options: &'a BuildOptions, world: &'a mut World) -> Self {
+        let base = world.numbers();
+        let groups = Groups::new(spec, base.models);
+        Self { spec, options, base, groups, world, joints: Vec::new(), errors: Vec::new() }
+    }
+
+    /// Builds it all. Colliders and queries are in step then.
+    pub(super) fn finish(mut self) -> Result<(), Vec<BuildError>> {
+        self.models();
+        self.links();
+        self.joints();
+        self.followers();
+        self.robots();
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        self.world.physics.sync();
+        self.world.touch();
+        Ok(())
+    }
+
+    /// The entity of a link of the spec. They are all there when it is asked for.
+    fn link(&self, n: usize) -> Option<Entity> {
+        self.world.index.bodies.get(self.base.links + n).copied()
+    }
+
+    /// The entity of a model of the spec.
+    fn model(&self, n: usize) -> Option<Entity> {
+        self.world.index.models.get(self.base.models + n).copied()
+    }
+
+    /// The engine's body of a group; none where it could not be built.
+    fn body_of(&self, group: usize) -> Option<BodyHandle> {
+        self.world.bodies.get(self.base.bodies + group).map(|body| body.handle)
+    }
 
     fn models(&mut self) {
-        for model in &self.spec.models {
-            let n = self.index.models.len();
+        for (n, model) in self.spec.models.iter().enumerate() {
             let initial = self.start_of_model(n);
-            let entity = self
-                .ecs
+            let ecs = &mut self.world.ecs;
+            let entity = ecs
                 .create_entity()
-                .with(c::Id(index::id(kind::MODEL, n)))
+                .with(c::Id(index::id(kind::MODEL, self.base.models + n)))
                 .with(c::Name(model.name.clone()))
                 .with(c::Model { canonical: None, initial })
                 .build();
-            self.index.add(kind::MODEL, entity, &model.name);
+            self.world.index.add(kind::MODEL, entity, &model.name);
         }
     }
 
@@ -212,26 +226,27 @@ impl<'a> Building<'a> {
             let fixed = self.groups.fixed[group];
             let com = link.inertial.pose.translation;
             let (linear, angular) = if fixed { (DVec3::ZERO, DVec3::ZERO) } else { self.velocity(n, start * com) };
-            let entity = self
-                .ecs
+            let body = self.base.bodies + group;
+            let ecs = &mut self.world.ecs;
+            let entity = ecs
                 .create_entity()
-                .with(c::Id(index::id(kind::BODY, n)))
+                .with(c::Id(index::id(kind::BODY, self.base.links + n)))
                 .with(c::Name(link.name.clone()))
-                .with(c::Link { body: group, in_body, com, fixed, carrier: None, robot: None })
+                .with(c::Link { body, in_body, com, fixed, carrier: None, robot: None })
                 .with(c::LinkState { pose: start, linear, angular })
                 .build();
-            self.index.add(kind::BODY, entity, &link.name);
-            if let Some(body) = self.bodies.get_mut(group) {
+            self.world.index.add(kind::BODY, entity, &link.name);
+            if let Some(body) = self.world.bodies.get_mut(body) {
                 body.links.push(entity);
             }
         }
         for (n, model) in self.spec.models.iter().enumerate() {
-            if let Some(link) = model.canonical_link {
-                let in_link = self.spec.links[link].pose.inv_mul(&model.pose);
-                let canonical = Some((self.index.bodies[link], in_link));
-                let row = c::Model { canonical, initial: self.start_of_model(n) };
-                put(&self.ecs, self.index.models[n], row);
-            }
+            let Some((link, entity)) = model.canonical_link.and_then(|link| Some((link, self.model(n)?))) else {
+                continue;
+            };
+            let in_link = self.spec.links[link].pose.inv_mul(&model.pose);
+            let canonical = self.link(link).map(|entity| (entity, in_link));
+            put(&self.world.ecs, entity, c::Model { canonical, initial: self.start_of_model(n) });
         }
     }
 
@@ -289,7 +304,7 @@ impl<'a> Building<'a> {
             damping: first.damping,
             joints: self.groups.joints[group],
         };
-        let handle = match self.physics.add_body(&body, group as u64) {
+        let handle = match self.world.physics.add_body(&body, (self.base.bodies + group) as u64) {
             Ok(handle) => handle,
             Err(message) => {
                 self.errors.push(BuildError::new(&first.name, message));
@@ -304,112 +319,38 @@ impl<'a> Building<'a> {
                     pose: in_body * collision.pose,
                     shape: collision.shape.clone(),
                     surface: collision.surface,
-                    tag: index::id(kind::BODY, l),
+                    tag: index::id(kind::BODY, self.base.links + l),
                     group: self.groups.contact_group[group],
                 };
-                if let Err(message) = self.physics.add_collider(handle, &collider) {
+                if let Err(message) = self.world.physics.add_collider(handle, &collider) {
                     self.errors.push(BuildError::new(format!("{}::{}", link.name, collision.name), message));
                 }
             }
         }
+        let mut start = Start { pose: self.groups.starts[group], linear: DVec3::ZERO, angular: DVec3::ZERO };
         if self.spec.links[leader].velocity != [0.0; 6] && matches!(kind, BodyKind::Dynamic { .. }) {
-            let com = self.physics.center_of_mass(handle);
-            let (linear, angular) = self.velocity(leader, self.groups.starts[group] * com);
-            self.physics.set_velocity(handle, linear, angular);
+            let com = self.world.physics.center_of_mass(handle);
+            (start.linear, start.angular) = self.velocity(leader, start.pose * com);
+            self.world.physics.set_velocity(handle, start.linear, start.angular);
         }
-        debug_assert!(self.bodies.len() == group || !self.errors.is_empty());
-        self.bodies.push(Body { handle, links: Vec::new(), robot: None });
-    }
-
-    fn joints(&mut self) {
-        let mut anchor: Option<BodyHandle> = None;
-        for joint in &self.spec.joints {
-            let child = self.groups.of_link[joint.child];
-            let parent = joint.parent.map(|l| self.groups.of_link[l]);
-            // Fixed joints are in the groups already; one within a group has nothing to do.
-            if joint.kind == JointKind::Fixed || parent == Some(child) || self.bodies.len() < self.groups.count() {
-                self.joints.push(None);
-                continue;
-            }
-            let (parent, parent_frame) = match parent {
-                Some(group) => (self.bodies[group].handle, self.groups.frames[group]),
-                None => {
-                    let handle = match anchor {
-                        Some(handle) => handle,
-                        None => match self.physics.add_body(&anchor_spec(), u64::MAX) {
-                            Ok(handle) => *anchor.insert(handle),
-                            Err(message) => {
-                                self.errors.push(BuildError::new(&joint.name, message));
-                                continue;
-                            }
-                        },
-                    };
-                    (handle, DPose3::IDENTITY)
-                }
-            };
-            let direction = |n: usize| joint.axes.get(n).map_or(DVec3::Z, |axis| axis.direction);
-            let frame = match joint.kind {
-                JointKind::Universal => JointSpec::frame_of_two(joint.pose.translation, direction(0), direction(1)),
-                _ => JointSpec::frame(joint.pose.translation, direction(0)),
-            };
-            let mut spec = JointSpec::new(joint.kind, &frame, &parent_frame, &self.groups.frames[child]);
-            for (to, from) in spec.axes.iter_mut().zip(&joint.axes) {
-                *to = axis_spec(from);
-            }
-            self.joints.push(Some(self.physics.add_joint(parent, self.bodies[child].handle, spec)));
-        }
-    }
-
-    fn followers(&mut self) {
-        for follower in &self.spec.followers {
-            let handle = |n: usize| self.joints.get(n).copied().flatten();
-            // One of them may be within a body.
-            let (Some(own), Some(leader)) = (handle(follower.follower.0), handle(follower.leader.0)) else { continue };
-            self.physics.follow(Follower {
-                follower: (own, follower.follower.1),
-                leader: (leader, follower.leader.1),
-                multiplier: follower.multiplier,
-                offset: follower.offset,
-                reference: follower.reference,
-            });
-        }
-    }
-
-    fn digest(&self) -> u64 {
-        struct Hashing(Xxh3);
-        impl std::fmt::Write for Hashing {
-            fn write_str(&mut self, text: &str) -> std::fmt::Result {
-                self.0.update(text.as_bytes());
-                Ok(())
-            }
-        }
-        let mut hash = Hashing(Xxh3::new());
-        // Debug text of floats is exact. Writing into a hash cannot fail.
-        let _ = write!(hash, "{:?} {:?} {:?}", self.spec, self.options.rate_hz, self.options.seed);
-        hash.0.digest()
+        debug_assert!(self.world.bodies.next() == self.base.bodies + group || !self.errors.is_empty());
+        self.world.bodies.push(Body { handle, links: Vec::new(), robot: None, start });
     }
 }
 
-fn axis_spec(axis: &JointAxisSpec) -> AxisSpec {
-    AxisSpec {
-        limit: JointLimit { lower: axis.lower, upper: axis.upper },
-        effort: if axis.effort >= 0.0 { axis.effort } else { f64::INFINITY },
-        damping: axis.damping,
-        friction: axis.friction,
-        stiffness: axis.spring_stiffness,
-        reference: axis.spring_reference,
+/// A number that stands for what a world is built from.
+pub(super) fn digest(spec: &WorldSpec, options: &BuildOptions) -> u64 {
+    struct Hashing(Xxh3);
+    impl std::fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.update(text.as_bytes());
+            Ok(())
+        }
     }
-}
-
-fn anchor_spec() -> BodySpec {
-    BodySpec {
-        pose: DPose3::IDENTITY,
-        kind: BodyKind::Static,
-        inertial: Inertial::DEFAULT,
-        gravity_scale: 0.0,
-        damping: [0.0; 2],
-        joints: Joints::None,
-    }
+    let mut hash = Hashing(Xxh3::new());
+    // Debug text of floats is exact. Writing into a hash cannot fail.
+    let _ = write!(hash, "{:?} {:?} {:?}", spec, options.rate_hz, options.seed);
+    hash.0.digest()
 }
 
 /// Gives an entity a component. The entity is alive: nothing is deleted while a world is built.

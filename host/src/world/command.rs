@@ -4,9 +4,9 @@ use glamx::{DPose3, DVec3};
 use specs::{Entity, WorldExt};
 use tickworks_plugin_api::abi::{self, kind, op};
 
-use super::World;
-use super::components::{Claimed, ControlInput, Flight, Link, Motion, Phase, Pose, Robot, Velocity, Wheels};
+use super::components::{Claimed, Colliding, ControlInput, Flight, Link, Motion, Phase, Pose, Robot, Velocity, Wheels};
 use super::index::parts;
+use super::{Start, World};
 
 /// Why a command was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +91,8 @@ impl World {
             op::VELOCITY | op::FORCE | op::IMPULSE => {
                 let link = self.movable(command.entity)?;
                 self.check_numbers(command.entity, numbers, 6)?;
-                let body = self.bodies[link.body].handle;
+                let unknown = CommandError::Unknown { kind: "body", id: command.entity };
+                let body = self.bodies.get(link.body).ok_or(unknown)?.handle;
                 let linear = DVec3::new(numbers[0], numbers[1], numbers[2]);
                 let angular = DVec3::new(numbers[3], numbers[4], numbers[5]);
                 match command.op {
@@ -122,46 +123,98 @@ impl World {
         let (p, q) = (pose.translation, pose.rotation);
         self.check_numbers(model, &[p.x, p.y, p.z, q.x, q.y, q.z, q.w], 7)?;
         let name = self.name(model).unwrap_or_default().to_owned();
-        let prefix = format!("{name}::");
         let Some(now) = self.model_pose(entity) else { return Err(unknown) };
-        let bodies: Vec<usize> = (0..self.bodies.len())
-            .filter(|b| {
-                let links = &self.bodies[*b].links;
-                let name = |l: &Entity| self.entity_id(*l).and_then(|id| self.name(id));
-                links.iter().any(|l| name(l).is_some_and(|n| n.starts_with(&prefix)))
-            })
-            .collect();
-        if bodies.iter().any(|b| self.bodies[*b].links.iter().any(|l| self.get::<Link>(*l).is_some_and(|l| l.fixed))) {
+        let bodies = self.bodies_of(&name);
+        if bodies.iter().any(|b| self.is_fixed(*b)) {
             return Err(CommandError::Static { name });
         }
         for b in bodies {
-            let handle = self.bodies[b].handle;
+            let Some((handle, main)) = self.bodies.get(b).map(|body| (body.handle, body.robot)) else { continue };
             let Some(state) = self.physics.state(handle) else { continue };
             // A flier out of the solver has its place in the ECS.
-            let main = self.bodies[b].robot;
             let at = main.and_then(|r| self.get::<Pose>(r)).map_or(state.pose, |p| p.0);
-            let to = *pose * now.inv_mul(&at);
-            self.physics.teleport(handle, &to);
-            self.physics.set_velocity(handle, DVec3::ZERO, DVec3::ZERO);
-            if let Some(robot) = main {
-                let ecs = &self.ecs;
-                if let Some(row) = ecs.write_storage::<Pose>().get_mut(robot) {
-                    row.0 = to;
-                }
-                if let Some(row) = ecs.write_storage::<Velocity>().get_mut(robot) {
-                    row.0 = Default::default();
-                }
-                if let Some(phase) = ecs.write_storage::<Phase>().get_mut(robot)
-                    && matches!(phase, Phase::Parked { .. })
-                {
-                    *phase = Phase::Free;
-                }
-            }
-            self.place_links(b, &to, DVec3::ZERO, DVec3::ZERO);
+            self.put_body(b, &Start { pose: *pose * now.inv_mul(&at), linear: DVec3::ZERO, angular: DVec3::ZERO });
         }
         self.physics.sync();
         self.touch();
         Ok(())
+    }
+
+    /// Puts a model and all that is joined to its links back to where they started, at the velocity that they started with.
+    /// Colliders and queries are in step when it returns.
+    ///
+    /// # Errors
+    /// Unknown model.
+    pub fn reset_model(&mut self, model: u64) -> Result<(), CommandError> {
+        let known = parts(model).0 == kind::MODEL && self.index.entity(model).is_some();
+        let Some(name) = self.name(model).filter(|_| known).map(str::to_owned) else {
+            return Err(CommandError::Unknown { kind: "model", id: model });
+        };
+        let bodies = self.bodies_of(&name);
+        for b in bodies.iter().copied() {
+            if self.is_fixed(b) {
+                continue;
+            }
+            let Some((start, robot)) = self.bodies.get(b).map(|body| (body.start, body.robot)) else { continue };
+            self.put_body(b, &start);
+            if let Some(robot) = robot {
+                if self.get::<Wheels>(robot).is_some() {
+                    self.set_point(robot, [0.0; 2]);
+                }
+                let ecs = &self.ecs;
+                if let Some(row) = ecs.write_storage::<ControlInput>().get_mut(robot) {
+                    row.0 = None;
+                }
+                if let Some(row) = ecs.write_storage::<Colliding>().get_mut(robot) {
+                    row.0 = false;
+                }
+            }
+        }
+        let joints = self.joints.values().filter(|joint| joint.bodies.iter().any(|body| bodies.contains(body)));
+        for joint in joints.filter_map(|joint| joint.handle) {
+            self.physics.hold(joint);
+        }
+        self.physics.sync();
+        self.touch();
+        Ok(())
+    }
+
+    /// Numbers of the bodies that have a link of a model or of one inside it.
+    pub(super) fn bodies_of(&self, model: &str) -> Vec<usize> {
+        let links = self.index.within(kind::BODY, model);
+        let mut bodies: Vec<usize> = links.filter_map(|(_, entity)| Some(self.get::<Link>(entity)?.body)).collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        bodies
+    }
+
+    fn is_fixed(&self, body: usize) -> bool {
+        let links = self.bodies.get(body).map_or(&[][..], |body| &body.links);
+        links.iter().any(|link| self.get::<Link>(*link).is_some_and(|link| link.fixed))
+    }
+
+    /// Puts a body somewhere, with a velocity; with it its links and, if it is a robot's main body, that robot.
+    fn put_body(&mut self, number: usize, to: &Start) {
+        let Some((handle, robot)) = self.bodies.get(number).map(|body| (body.handle, body.robot)) else { return };
+        self.physics.teleport(handle, &to.pose);
+        self.physics.clear_forces(handle);
+        self.physics.set_velocity(handle, to.linear, to.angular);
+        if let Some(robot) = robot {
+            let ecs = &self.ecs;
+            if let Some(row) = ecs.write_storage::<Pose>().get_mut(robot) {
+                row.0 = to.pose;
+            }
+            if let Some(row) = ecs.write_storage::<Velocity>().get_mut(robot) {
+                row.0 = Default::default();
+            }
+            if let Some(phase) = ecs.write_storage::<Phase>().get_mut(robot)
+                && matches!(phase, Phase::Parked { .. })
+            {
+                *phase = Phase::Free;
+            }
+        }
+        let com = to.pose * self.physics.center_of_mass(handle);
+        self.place_links(number, &to.pose, com, to.linear, to.angular);
     }
 
     /// Ends what a robot's last commander asked for: a DiffDrive's set-point becomes zero.

@@ -1,7 +1,7 @@
 //! Entities by id and by scoped name.
 //!
 //! An id is a kind in the upper 32 bits and a number in the lower ones, which counts the entities of that kind in the
-//! order of the document, from 0.
+//! order of the document, from 0; those that are added later go on from there. A number is never given again.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,21 @@ use specs::Entity;
 use tickworks_plugin_api::abi::kind;
 
 use super::components::RobotInfo;
+use crate::numbered::Numbered;
 
 /// Lists of entities, each at its number, and their names.
 #[derive(Debug, Default)]
 pub struct Index {
     /// Robots.
-    pub robots: Vec<Entity>,
+    pub robots: Numbered<Entity>,
     /// Links.
-    pub bodies: Vec<Entity>,
+    pub bodies: Numbered<Entity>,
     /// Models.
-    pub models: Vec<Entity>,
+    pub models: Numbered<Entity>,
     /// What is told about each robot.
-    pub infos: Vec<RobotInfo>,
+    pub infos: Numbered<RobotInfo>,
     ids: [HashMap<String, u64>; 3],
-    names: [Vec<String>; 3],
+    names: [Numbered<String>; 3],
 }
 
 /// The id of number `n` of a kind.
@@ -36,7 +37,7 @@ pub fn parts(id: u64) -> (u32, usize) {
 }
 
 impl Index {
-    fn list(&self, kind: u32) -> Option<&Vec<Entity>> {
+    fn list(&self, kind: u32) -> Option<&Numbered<Entity>> {
         match kind {
             kind::ROBOT => Some(&self.robots),
             kind::BODY => Some(&self.bodies),
@@ -68,8 +69,19 @@ impl Index {
     }
 
     /// All names of a kind, in the order of their ids.
-    pub fn names(&self, kind: u32) -> &[String] {
-        self.names.get(kind as usize).map_or(&[], Vec::as_slice)
+    pub fn names(&self, kind: u32) -> impl Iterator<Item = &str> {
+        self.names.get(kind as usize).into_iter().flat_map(Numbered::values).map(String::as_str)
+    }
+
+    /// Ids and entities of a kind whose scoped name is `name`, or lies in it.
+    pub(super) fn within<'a>(&'a self, kind: u32, name: &'a str) -> impl Iterator<Item = (u64, Entity)> + 'a {
+        let names = self.names.get(kind as usize).into_iter().flat_map(Numbered::iter);
+        let inside =
+            move |full: &str| full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+        names.filter(move |(_, full)| inside(full)).filter_map(move |(number, _)| {
+            let id = id(kind, number);
+            Some((id, self.entity(id)?))
+        })
     }
 
     /// Adds an entity as the next one of its kind, and gives its id. The first one with a name keeps it.
@@ -79,12 +91,52 @@ impl Index {
             kind::BODY => &mut self.bodies,
             _ => &mut self.models,
         };
-        let id = id(kind, list.len());
-        list.push(entity);
+        let id = id(kind, list.push(entity));
         let kind = (kind as usize).min(2);
         self.ids[kind].entry(name.to_owned()).or_insert(id);
         self.names[kind].push(name.to_owned());
         id
+    }
+
+    /// Takes an entity out, and gives it.
+    pub(super) fn remove(&mut self, id: u64) -> Option<Entity> {
+        let (kind, n) = parts(id);
+        let list = match kind {
+            kind::ROBOT => &mut self.robots,
+            kind::BODY => &mut self.bodies,
+            kind::MODEL => &mut self.models,
+            _ => return None,
+        };
+        let entity = list.remove(n)?;
+        if kind == kind::ROBOT {
+            self.infos.remove(n);
+        }
+        if let Some(name) = self.names[kind as usize].remove(n)
+            && self.ids[kind as usize].get(&name) == Some(&id)
+        {
+            self.ids[kind as usize].remove(&name);
+        }
+        Some(entity)
+    }
+
+    /// Everything of the document is there; what comes now may go again.
+    pub(super) fn seal(&mut self) {
+        self.robots.seal();
+        self.bodies.seal();
+        self.models.seal();
+        self.infos.seal();
+        self.names.iter_mut().for_each(Numbered::seal);
+    }
+
+    /// Lets the next robot, link and model have these numbers.
+    pub(super) fn skip_to(&mut self, robots: usize, bodies: usize, models: usize) {
+        self.robots.skip_to(robots);
+        self.infos.skip_to(robots);
+        self.bodies.skip_to(bodies);
+        self.models.skip_to(models);
+        for (of, number) in [(kind::ROBOT, robots), (kind::BODY, bodies), (kind::MODEL, models)] {
+            self.names[of as usize].skip_to(number);
+        }
     }
 }
 

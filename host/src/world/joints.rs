@@ -12,6 +12,8 @@ pub(super) struct Joint {
     pub(super) axes: usize,
     /// `None` where it moves nothing: its ends are one body.
     pub(super) handle: Option<JointHandle>,
+    /// Numbers of the bodies that it joins: parent, child. The same where its ends are one body.
+    pub(super) bodies: [usize; 2],
 }
 
 /// What a joint is doing.
@@ -32,12 +34,12 @@ pub struct JointState<'a> {
 impl World {
     /// All joints, in the order of the document.
     pub fn joints(&self) -> impl Iterator<Item = JointState<'_>> {
-        self.joints.iter().map(|joint| self.joint_state(joint))
+        self.joints.values().map(|joint| self.joint_state(joint))
     }
 
     /// The joint of this scoped name.
     pub fn joint(&self, name: &str) -> Option<JointState<'_>> {
-        self.joints.iter().find(|joint| joint.name == name).map(|joint| self.joint_state(joint))
+        self.joints.values().find(|joint| joint.name == name).map(|joint| self.joint_state(joint))
     }
 
     fn joint_state<'a>(&'a self, joint: &'a Joint) -> JointState<'a> {

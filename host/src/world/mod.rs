@@ -5,7 +5,7 @@
 //! - [`command`]: control inputs, forces and impulses; [`tick`]: one control period, with [`reach`] deciding who needs
 //!   the solver;
 //! - [`view`]: robots and bodies as arrays; [`joints`]: their positions; [`query`]: poses and ray casts;
-//! - [`state`]: reset, snapshot, restore, hash.
+//! - [`change`]: models that come and go; [`state`]: reset, snapshot, restore, hash.
 //!
 //! The world has no clock: ticks are counted, paused and paced by who owns it. Motion is here, contact in
 //! [`crate::physics`].
@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+pub mod change;
 pub mod command;
 pub mod components;
 pub mod index;
@@ -25,12 +26,17 @@ mod tick;
 pub mod view;
 
 use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
 
+use glamx::{DPose3, DVec3};
 use specs::{Entity, WorldExt};
 
+use crate::numbered::Numbered;
 use crate::physics::{BodyHandle, Physics};
+use change::{Change, Numbers};
 
 pub use build::{BuildError, BuildOptions};
+pub use change::{ChangeError, Structure};
 pub use command::CommandError;
 pub use components::{RobotInfo, RobotKind};
 pub use joints::JointState;
@@ -45,12 +51,17 @@ pub struct World {
     physics: Physics,
     index: index::Index,
     /// What each of the engine's bodies carries; a body's tag is its index here.
-    bodies: Vec<Body>,
-    /// In the order of the document.
-    joints: Vec<joints::Joint>,
+    bodies: Numbered<Body>,
+    /// In the order of the document, added ones behind.
+    joints: Numbered<joints::Joint>,
     dt: f64,
     subticks: u32,
     digest: u64,
+    options: BuildOptions,
+    /// What it was built from.
+    document: Arc<WorldSpec>,
+    /// What has come and gone since then.
+    change: Change,
     /// Bodies with a force that ends with this tick.
     pushed: Vec<BodyHandle>,
     quarantined: Vec<u64>,
@@ -69,6 +80,18 @@ struct Body {
     links: Vec<Entity>,
     /// The robot whose model's frame this body's frame is, if it is a robot's main body.
     robot: Option<Entity>,
+    start: Start,
+}
+
+/// What a body starts with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Start {
+    /// Of its frame.
+    pose: DPose3,
+    /// Of its centre of mass, m/s, world frame.
+    linear: DVec3,
+    /// rad/s, world frame.
+    angular: DVec3,
 }
 
 impl World {
@@ -90,6 +113,11 @@ impl World {
     /// How many robots there are.
     pub fn robot_count(&self) -> usize {
         self.index.robots.len()
+    }
+
+    /// The ids of all robots, ascending.
+    pub fn robot_ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.index.robots.iter().map(|(number, _)| number as u64)
     }
 
     /// Bodies that were taken out in the last tick because their state was no longer finite, ascending.

@@ -75,7 +75,7 @@ impl World {
     }
 
     /// The scoped names of all entities of a kind, in the order of their ids.
-    pub fn names(&self, kind: u32) -> &[String] {
+    pub fn names(&self, kind: u32) -> impl Iterator<Item = &str> {
         self.index.names(kind)
     }
 

@@ -1,5 +1,7 @@
 //! Reset, snapshot, restore and hash: the durable state of a world.
 
+use std::borrow::Cow;
+
 use glamx::DPose3;
 use serde::{Deserialize, Serialize};
 use specs::{Entity, WorldExt};
@@ -7,13 +9,15 @@ use tickworks_motion::Twist;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::World;
+use super::change::Structure;
 use super::components::{Colliding, ControlInput, LinkState, Motion, Phase, Pose, Velocity};
+use crate::physics::BodyHandle;
 use crate::physics::snapshot::{Checkpoint, Restored};
 
 /// First bytes of a snapshot.
 const MAGIC: &[u8; 8] = b"TWSTATE\0";
 /// Of the form of a snapshot. Another one cannot be read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic, version, digest of the world, checksum.
 const HEADER: usize = 8 + 4 + 8 + 8;
 
@@ -26,6 +30,10 @@ pub struct RestoreError {
     /// One sentence.
     pub message: String,
 }
+
+/// What a snapshot holds: what there is, the state of the ECS, the engine's names of the bodies in the order of their numbers,
+/// the engine's state.
+type Held<'a> = (Structure, Durable, Vec<BodyHandle>, Cow<'a, [u8]>);
 
 /// What is durable in the ECS.
 #[derive(Clone, Serialize, Deserialize)]
@@ -56,8 +64,13 @@ impl World {
         self.initial = Some(Box::new(Initial { durable: self.durable(), physics: self.physics.checkpoint() }));
     }
 
-    /// Back to the state of a fresh build, to the bit. What sessions hold (claims) stays.
+    /// Back to the state of a fresh build, to the bit: models that were added are gone, those that were removed are there
+    /// again. What sessions hold (claims) stays, where its robot does.
     pub fn reset(&mut self) {
+        if self.is_changed() {
+            self.rebuild();
+            return;
+        }
         let Some(initial) = self.initial.take() else { return };
         self.physics.rewind(&initial.physics);
         self.put_durable(&initial.durable);
@@ -95,8 +108,9 @@ impl World {
     /// # Errors
     /// Bytes that are no snapshot, are damaged, or are one of another world. Nothing is changed then.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), RestoreError> {
-        let (durable, physics) = self.read(bytes)?;
+        let (durable, bodies, physics) = self.read(bytes)?;
         self.physics.restore(physics);
+        self.rename_bodies(&bodies);
         self.put_durable(&durable);
         self.pushed.clear();
         self.quarantined.clear();
@@ -107,10 +121,20 @@ impl World {
     fn body(&self) -> Vec<u8> {
         // Neither can fail for lack of anything but memory: postcard writes every type that is here.
         let physics = self.physics.save().unwrap_or_default();
-        postcard::to_stdvec(&(self.durable(), physics)).unwrap_or_default()
+        let bodies = self.bodies.values().map(|body| body.handle).collect();
+        let held: Held<'_> = (self.structure(), self.durable(), bodies, Cow::Owned(physics));
+        postcard::to_stdvec(&held).unwrap_or_default()
     }
 
-    fn read(&self, bytes: &[u8]) -> Result<(Durable, Restored), RestoreError> {
+    /// What there is in the world that a snapshot is of: [`World::restructured`] makes a world for it.
+    ///
+    /// # Errors
+    /// As [`World::restore`], where that does not depend on what there is.
+    pub fn structure_of(&self, bytes: &[u8]) -> Result<Structure, RestoreError> {
+        Ok(self.held(bytes)?.0)
+    }
+
+    fn held<'a>(&self, bytes: &'a [u8]) -> Result<Held<'a>, RestoreError> {
         let error = |field, message: String| RestoreError { field, message };
         let header = bytes.get(..HEADER).filter(|h| h.starts_with(MAGIC));
         let Some(header) = header else {
@@ -135,14 +159,29 @@ impl World {
         if xxh3_64(body) != number(20, 8) {
             return Err(error("checksum", format!("the {} bytes of the state are damaged", body.len())));
         }
-        let ((durable, physics), rest): ((Durable, Vec<u8>), _) =
+        let (held, rest): (Held<'_>, _) =
             postcard::take_from_bytes(body).map_err(|e| error("robots", format!("they cannot be read: {e}")))?;
         if !rest.is_empty() {
             return Err(error("physics", format!("there are {} bytes too many", rest.len())));
         }
+        Ok(held)
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<(Durable, Vec<BodyHandle>, Restored), RestoreError> {
+        let error = |field, message: String| RestoreError { field, message };
+        let (structure, durable, bodies, physics) = self.held(bytes)?;
+        if structure != self.structure() {
+            return Err(error(
+                "models",
+                "they are not those that are here: some have been added or removed".to_owned(),
+            ));
+        }
         self.check(&durable)?;
         let physics = self.physics.read(&physics).map_err(|message| error("physics", message))?;
-        Ok((durable, physics))
+        if bodies.len() != self.bodies.len() || !bodies.iter().all(|body| physics.has(*body)) {
+            return Err(error("physics", "the physics state does not know its bodies".to_owned()));
+        }
+        Ok((durable, bodies, physics))
     }
 
     /// Whether a durable state fits this world.
@@ -155,7 +194,7 @@ impl World {
         if durable.links.len() != links {
             return Err(error("links", format!("there are {}, but this world has {links}", durable.links.len())));
         }
-        for (n, (state, entity)) in durable.robots.iter().zip(&self.index.robots).enumerate() {
+        for (n, (state, entity)) in durable.robots.iter().zip(self.index.robots.values()).enumerate() {
             let finite = state.pose.is_finite() && state.velocity.iter().all(|x| x.is_finite());
             if !finite {
                 return Err(error("robots", format!("the pose or velocity of robot {n} is not finite")));
@@ -190,8 +229,8 @@ impl World {
             colliding: colliding.get(*entity).is_some_and(|c| c.0),
         };
         Durable {
-            robots: self.index.robots.iter().map(robot).collect(),
-            links: self.index.bodies.iter().filter_map(|e| links.get(*e).copied()).collect(),
+            robots: self.index.robots.values().map(robot).collect(),
+            links: self.index.bodies.values().filter_map(|e| links.get(*e).copied()).collect(),
         }
     }
 
@@ -200,7 +239,7 @@ impl World {
         let (mut poses, mut velocities) = (ecs.write_storage::<Pose>(), ecs.write_storage::<Velocity>());
         let (mut motions, mut phases) = (ecs.write_storage::<Motion>(), ecs.write_storage::<Phase>());
         let (mut controls, mut colliding) = (ecs.write_storage::<ControlInput>(), ecs.write_storage::<Colliding>());
-        for (entity, state) in self.index.robots.iter().zip(&durable.robots) {
+        for (entity, state) in self.index.robots.values().zip(&durable.robots) {
             if let Some(row) = poses.get_mut(*entity) {
                 row.0 = state.pose;
             }
@@ -221,7 +260,7 @@ impl World {
             }
         }
         let mut links = ecs.write_storage::<LinkState>();
-        for (entity, state) in self.index.bodies.iter().zip(&durable.links) {
+        for (entity, state) in self.index.bodies.values().zip(&durable.links) {
             if let Some(row) = links.get_mut(*entity) {
                 *row = *state;
             }

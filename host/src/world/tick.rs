@@ -113,8 +113,16 @@ impl World {
                 }
             }
         }
+        self.in_order(&mut points, |(entity, _)| *entity);
         for (entity, point) in points {
             self.set_point(entity, point);
+        }
+    }
+
+    /// Robots in the order of their ids. Entities are in that order by themselves, until models have come and gone.
+    fn in_order<T>(&self, robots: &mut [T], entity: impl Fn(&T) -> Entity) {
+        if self.is_changed() {
+            robots.sort_by_key(|robot| self.entity_id(entity(robot)));
         }
     }
 
@@ -166,9 +174,10 @@ impl World {
             });
         }
         drop((entities, flights, motions, poses, velocities, phases, controls));
+        self.in_order(&mut scratch.plans, |plan| plan.entity);
         if !strays.is_empty() {
             let strays: Vec<usize> =
-                (0..self.bodies.len()).filter(|b| strays.contains(&self.bodies[*b].handle)).collect();
+                self.bodies.iter().filter(|(_, body)| strays.contains(&body.handle)).map(|(b, _)| b).collect();
             self.report(&strays);
         }
     }
@@ -402,12 +411,13 @@ impl World {
         self.quarantined.extend(ids);
     }
 
-    /// Puts a body's links where the body is.
-    pub(super) fn place_links(&mut self, body: usize, pose: &DPose3, linear: DVec3, angular: DVec3) {
+    /// Puts a body's links where the body is. Velocities: `linear` of its centre of mass `com`, world frame.
+    pub(super) fn place_links(&mut self, body: usize, pose: &DPose3, com: DVec3, linear: DVec3, angular: DVec3) {
         let (mut states, links): (WriteStorage<'_, LinkState>, ReadStorage<'_, Link>) = self.ecs.system_data();
-        for entity in &self.bodies[body].links {
+        for entity in self.bodies.get(body).into_iter().flat_map(|body| &body.links) {
             if let (Some(row), Some(link)) = (states.get_mut(*entity), links.get(*entity)) {
-                *row = LinkState { pose: *pose * link.in_body, linear, angular };
+                let pose = *pose * link.in_body;
+                *row = LinkState { pose, linear: linear + angular.cross(pose * link.com - com), angular };
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Robots and bodies as arrays, built when first asked for after a change.
 
-use specs::{Join, WorldExt};
-use tickworks_plugin_api::abi::flag;
+use specs::WorldExt;
+use tickworks_plugin_api::abi::{flag, kind};
 
 use super::World;
-use super::components::{Claimed, Colliding, Id, Link, LinkState, Pose, Velocity};
+use super::components::{Claimed, Colliding, Link, LinkState, Pose, Velocity};
+use super::index::id;
 use super::query::{carried, seven};
 
 /// All robots, in the order of their ids.
@@ -63,35 +64,53 @@ impl World {
         let count = self.index.robots.len();
         // Memory that a view before had: fresh pages would cost more than the copy.
         let mut out = self.spare_robots.take();
-        if out.ids.len() != count {
-            out.ids = (0..count as u64).collect();
-        }
         let (poses, velocities) = (self.ecs.read_storage::<Pose>(), self.ecs.read_storage::<Velocity>());
         let (colliding, claimed) = (self.ecs.read_storage::<Colliding>(), self.ecs.read_storage::<Claimed>());
-        // Robots get these components in the order of their ids, and keep them: the storages are in that order, too.
+        out.poses.clear();
+        out.velocities.clear();
+        out.flags.clear();
+        let flags = |colliding: &Colliding, claimed: &Claimed| {
+            (u32::from(colliding.0) * flag::COLLIDING) | (u32::from(claimed.0) * flag::CLAIMED)
+        };
+        if self.is_changed() {
+            out.ids.clear();
+            for (number, entity) in self.index.robots.iter() {
+                let row = (poses.get(*entity), velocities.get(*entity), colliding.get(*entity), claimed.get(*entity));
+                let (Some(pose), Some(velocity), Some(colliding), Some(claimed)) = row else { continue };
+                out.ids.push(number as u64);
+                out.poses.push(seven(&pose.0));
+                out.velocities.push(velocity.0.to_array());
+                out.flags.push(flags(colliding, claimed));
+            }
+            return out;
+        }
+        if out.ids.len() != count || out.ids.last().is_some_and(|last| *last != count as u64 - 1) {
+            out.ids = (0..count as u64).collect();
+        }
+        // Robots get these components in the order of their ids, and keep them until one goes: the storages are in that
+        // order, too.
         let (poses, velocities) = (poses.as_slice(), velocities.as_slice());
         let (colliding, claimed) = (colliding.as_slice(), claimed.as_slice());
         debug_assert!([poses.len(), velocities.len(), colliding.len(), claimed.len()] == [count; 4]);
-        out.poses.clear();
         out.poses.extend(poses.iter().map(|pose| seven(&pose.0)));
-        out.velocities.clear();
         out.velocities.extend(velocities.iter().map(|velocity| velocity.0.to_array()));
-        out.flags.clear();
-        out.flags.extend(colliding.iter().zip(claimed).map(|(colliding, claimed)| {
-            (u32::from(colliding.0) * flag::COLLIDING) | (u32::from(claimed.0) * flag::CLAIMED)
-        }));
+        out.flags.extend(colliding.iter().zip(claimed).map(|(colliding, claimed)| flags(colliding, claimed)));
         out
     }
 
     fn body_arrays(&self) -> BodyArrays {
         let mut out = BodyArrays::default();
-        let (ids, links) = (self.ecs.read_storage::<Id>(), self.ecs.read_storage::<Link>());
+        let links = self.ecs.read_storage::<Link>();
         let states = self.ecs.read_storage::<LinkState>();
         let (poses, velocities) = (self.ecs.read_storage::<Pose>(), self.ecs.read_storage::<Velocity>());
-        for (id, link, state) in (&ids, &links, &states).join().filter(|(_, link, _)| !link.fixed) {
+        for (number, entity) in self.index.bodies.iter() {
+            let (Some(link), Some(state)) = (links.get(*entity), states.get(*entity)) else { continue };
+            if link.fixed {
+                continue;
+            }
             let robot = link.carrier.and_then(|robot| Some((poses.get(robot)?, velocities.get(robot)?)));
             let state = robot.map_or(*state, |(pose, velocity)| carried(link, &pose.0, &velocity.0));
-            out.ids.push(id.0);
+            out.ids.push(id(kind::BODY, number));
             out.poses.push(seven(&state.pose));
             let (l, a) = (state.linear, state.angular);
             out.velocities.push([l.x, l.y, l.z, a.x, a.y, a.z]);

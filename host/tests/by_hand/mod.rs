@@ -42,7 +42,7 @@ impl Scene {
     }
 
     pub fn build_on(&self, threads: Threads) -> World {
-        World::from_spec(&self.0, &BuildOptions { threads, ..BuildOptions::default() }).unwrap()
+        World::from_spec(self.0.clone(), &BuildOptions { threads, ..BuildOptions::default() }).unwrap()
     }
 
     pub fn model(&mut self, name: &str, pose: DPose3, fixed: bool) -> usize {

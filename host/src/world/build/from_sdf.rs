@@ -1,13 +1,14 @@
 //! A [`WorldSpec`] from a document, and a world from it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{BuildError, BuildOptions};
 use crate::physics::{Inertial, Surface};
 use crate::sdf::{self, Code, Diagnostic, Span};
-use crate::world::World;
 use crate::world::components::RobotKind;
 use crate::world::spec::{CollisionSpec, LinkSpec, ModelSpec, RobotSpec, WheelSpec, WorldSpec};
+use crate::world::{ChangeError, World};
 use tickworks_motion::Axes;
 
 mod joints;
@@ -28,9 +29,32 @@ impl World {
         if !reading.errors.is_empty() {
             return Err(reading.errors);
         }
-        match Self::from_spec(&reading.spec, options) {
+        match Self::from_spec(std::mem::take(&mut reading.spec), options) {
             Ok(world) => Ok((world, reading.warnings)),
             Err(errors) => Err(errors.into_iter().map(|error| reading.place(error)).collect()),
+        }
+    }
+
+    /// Adds the model of a document that has no errors and one model, as [`World::add_model`]. Gives its id, what it was
+    /// made from, and warnings as [`World::build`].
+    ///
+    /// # Errors
+    /// All that cannot be built, each with its place in the document. Nothing is changed then.
+    pub fn add(&mut self, document: &sdf::World) -> Result<(u64, Arc<WorldSpec>, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut reading = Reading::new(document);
+        reading.spec.gravity = self.document.gravity;
+        reading.spec.max_step_size = self.document.max_step_size;
+        reading.world();
+        if !reading.errors.is_empty() {
+            return Err(reading.errors);
+        }
+        let spec = Arc::new(std::mem::take(&mut reading.spec));
+        match self.add_model(&spec) {
+            Ok(id) => Ok((id, spec, reading.warnings)),
+            Err(ChangeError::Build(errors)) => Err(errors.into_iter().map(|error| reading.place(error)).collect()),
+            Err(error) => {
+                Err(vec![Diagnostic::error(Code::ElementInvalid, error.to_string()).at(document.span.clone())])
+            }
         }
     }
 }

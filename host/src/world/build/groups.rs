@@ -31,7 +31,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    pub(super) fn new(spec: &WorldSpec) -> Self {
+    /// `first_model`: the number of the first model of the spec in the world.
+    pub(super) fn new(spec: &WorldSpec, first_model: usize) -> Self {
         let mut leader: Vec<usize> = (0..spec.links.len()).collect();
         for joint in spec.joints.iter().filter(|j| j.kind == JointKind::Fixed) {
             if let Some(parent) = joint.parent {
@@ -70,7 +71,7 @@ impl Groups {
         };
         groups.mark(spec);
         groups.starts = groups.frames.iter().zip(&groups.members).map(|(frame, of)| start(spec, frame, of)).collect();
-        groups.filter_contacts(spec);
+        groups.filter_contacts(spec, first_model);
         groups
     }
 
@@ -117,7 +118,7 @@ impl Groups {
 
     /// Puts the bodies of a model that does not collide with itself into one group, unless they cannot meet anyway: the
     /// filter costs the engine its reuse of contacts.
-    fn filter_contacts(&mut self, spec: &WorldSpec) {
+    fn filter_contacts(&mut self, spec: &WorldSpec, first_model: usize) {
         let root =
             |model: usize| std::iter::successors(Some(model), |m| spec.models[*m].parent).last().unwrap_or(model);
         let mut bodies_of: Vec<Vec<usize>> = vec![Vec::new(); spec.models.len()];
@@ -148,7 +149,7 @@ impl Groups {
                 .any(|(n, a)| bodies[n + 1..].iter().any(|b| self.may_meet(spec, joints, *a, *b)));
             if meet {
                 for body in bodies {
-                    self.contact_group[*body] = model as u32 + 1;
+                    self.contact_group[*body] = (first_model + model) as u32 + 1;
                 }
             }
         }
@@ -223,7 +224,7 @@ fn find(leader: &mut [usize], mut link: usize) -> usize {
 }
 
 /// References that lead nowhere.
-pub(super) fn check_references(spec: &WorldSpec) -> Vec<BuildError> {
+pub(in crate::world) fn check_references(spec: &WorldSpec) -> Vec<BuildError> {
     let mut errors = Vec::new();
     let mut check = |name: &str, what: &str, n: usize, count: usize| {
         if n >= count {

@@ -36,19 +36,19 @@ impl Building<'_> {
             return Err(format!("the drag coefficient is {:?}, but must be finite and not negative", robot.drag));
         }
         // v' = v - k dt v: beyond 2 each tick turns the velocity round and makes it greater.
-        if robot.kind == RobotKind::UavLevel2 && robot.drag * self.dt > 2.0 {
+        if robot.kind == RobotKind::UavLevel2 && robot.drag * self.world.dt > 2.0 {
             return Err(format!(
                 "the drag coefficient is {:?} 1/s, but at {} ticks a second must be at most {}",
                 robot.drag,
                 self.options.rate_hz,
-                2.0 / self.dt
+                2.0 / self.world.dt
             ));
         }
-        let Some(body) = self.bodies.get(group).map(|b| b.handle) else { return Ok(()) };
+        let (Some(body), Some(entity)) = (self.body_of(group), self.model(robot.model)) else { return Ok(()) };
         let own = self.groups.of_robot[n].clone();
         let info = c::RobotInfo {
-            id: index::id(kind::ROBOT, n),
-            model: index::id(kind::MODEL, robot.model),
+            id: index::id(kind::ROBOT, self.base.robots + n),
+            model: index::id(kind::MODEL, self.base.models + robot.model),
             name: model.name.clone(),
             kind: robot.kind,
             axes: robot.axes,
@@ -56,44 +56,45 @@ impl Building<'_> {
             limits: robot.limits,
             drag: if robot.kind == RobotKind::UavLevel2 { robot.drag } else { 0.0 },
         };
-        let bodies = own.iter().filter_map(|g| self.bodies.get(*g)).map(|b| b.handle).collect();
-        let entity = self.index.models[robot.model];
-        put(&self.ecs, entity, c::Robot { id: info.id, body, bodies });
-        self.index.infos.push(info);
-        put(&self.ecs, entity, c::Pose(self.start_of_model(robot.model)));
-        put(&self.ecs, entity, c::Velocity(Twist::ZERO));
-        put(&self.ecs, entity, c::ControlInput(None));
-        put(&self.ecs, entity, c::Colliding(false));
-        put(&self.ecs, entity, c::Claimed(false));
+        let bodies = own.iter().filter_map(|group| self.body_of(*group)).collect();
+        put(&self.world.ecs, entity, c::Robot { id: info.id, body, bodies });
+        self.world.index.infos.push(info);
+        put(&self.world.ecs, entity, c::Pose(self.start_of_model(robot.model)));
+        put(&self.world.ecs, entity, c::Velocity(Twist::ZERO));
+        put(&self.world.ecs, entity, c::ControlInput(None));
+        put(&self.world.ecs, entity, c::Colliding(false));
+        put(&self.world.ecs, entity, c::Claimed(false));
         let motion = match robot.kind {
             RobotKind::UavLevel1 => c::Motion::Level1,
             RobotKind::UavLevel2 => c::Motion::Level2(UavLevel2 { drag: robot.drag }),
             RobotKind::DiffDrive => c::Motion::DiffDrive { set_point: [0.0; 2] },
         };
-        put(&self.ecs, entity, motion);
+        put(&self.world.ecs, entity, motion);
         if robot.kind == RobotKind::DiffDrive {
             let wheels = self.wheels(robot)?;
-            put(&self.ecs, entity, wheels);
+            put(&self.world.ecs, entity, wheels);
             for (joint, _) in wheels.joints {
-                self.physics.drive(joint, 0, 0.0);
+                self.world.physics.drive(joint, 0, 0.0);
             }
         } else {
-            let ball = self.physics.bounding_ball(body);
-            put(&self.ecs, entity, c::Flight { body, ball, solo: own.len() == 1, axes: robot.axes });
-            put(&self.ecs, entity, c::Phase::Free);
+            let ball = self.world.physics.bounding_ball(body);
+            put(&self.world.ecs, entity, c::Flight { body, ball, solo: own.len() == 1, axes: robot.axes });
+            put(&self.world.ecs, entity, c::Phase::Free);
         }
-        self.bodies[group].robot = Some(entity);
-        let mut rows = self.ecs.write_storage::<c::Link>();
+        if let Some(body) = self.world.bodies.get_mut(self.base.bodies + group) {
+            body.robot = Some(entity);
+        }
+        let mut rows = self.world.ecs.write_storage::<c::Link>();
         for of in own {
             for link in &self.groups.members[of] {
-                if let Some(row) = rows.get_mut(self.index.bodies[*link]) {
+                if let Some(row) = self.link(*link).and_then(|entity| rows.get_mut(entity)) {
                     row.robot = Some(entity);
                     row.carrier = (of == group && robot.kind != RobotKind::DiffDrive).then_some(entity);
                 }
             }
         }
         drop(rows);
-        self.index.add(kind::ROBOT, entity, &model.name);
+        self.world.index.add(kind::ROBOT, entity, &model.name);
         Ok(())
     }
 
@@ -142,7 +143,7 @@ impl Building<'_> {
 }
 
 /// The fastest that a robot is meant to be, m/s.
-pub(super) fn fastest(spec: &WorldSpec, dt: f64) -> f64 {
+pub(in crate::world) fn fastest(spec: &WorldSpec, dt: f64) -> f64 {
     let speed = |robot: &RobotSpec| {
         let limit = DVec3::new(robot.limits[0], robot.limits[1], robot.limits[2]).length();
         match robot.kind {
