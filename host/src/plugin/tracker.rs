@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tickworks_plugin_api::ModelRef;
 
 /// Names an instance, for as long as the process runs: never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -87,6 +88,8 @@ pub struct PluginReport {
     pub version: Option<String>,
     /// Its plugin's file, once it has been found.
     pub path: Option<PathBuf>,
+    /// The model that it belongs to.
+    pub model: Option<ModelRef>,
     /// Where it is.
     pub state: PluginState,
     /// How long loading the file took.
@@ -155,6 +158,7 @@ impl Tracker {
                 id: None,
                 version: None,
                 path: None,
+                model: None,
                 state: PluginState::Found,
                 load_time: Duration::ZERO,
                 start_time: Duration::ZERO,

@@ -1,5 +1,10 @@
 //! The host's own commands: their names, what `help` says of them, and their requests and replies.
 
+use super::models::{
+    ModelReply, ModelRequest, ModelSource, ModelsReply, RemoveReply, SpawnReply, TeleportReply, TeleportRequest,
+};
+use super::plugin_commands::{PluginLoadReply, PluginLoadRequest, PluginUnloadReply, PluginUnloadRequest};
+use super::reload::{ReloadReply, ReloadRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,11 +40,27 @@ pub enum Builtin {
     SimUnsubscribe,
     /// The plugins and their states.
     PluginList,
+    /// Loads plugins.
+    PluginLoad,
+    /// Ends a plugin.
+    PluginUnload,
+    /// Reads the world's file again, or another one.
+    SimReloadWorld,
+    /// Adds a model.
+    SimSpawn,
+    /// Takes a model out.
+    SimRemove,
+    /// Puts a model somewhere else.
+    SimTeleport,
+    /// One model.
+    SimGetModel,
+    /// All models.
+    SimListModels,
 }
 
 impl Builtin {
     /// All of them, in the order in which `help` lists them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 21] = [
         Self::Connect,
         Self::Help,
         Self::RobotGetState,
@@ -53,6 +74,14 @@ impl Builtin {
         Self::SimSubscribe,
         Self::SimUnsubscribe,
         Self::PluginList,
+        Self::PluginLoad,
+        Self::PluginUnload,
+        Self::SimReloadWorld,
+        Self::SimSpawn,
+        Self::SimRemove,
+        Self::SimTeleport,
+        Self::SimGetModel,
+        Self::SimListModels,
     ];
 
     /// The command that `cmd` names, if it is one of the host's.
@@ -76,12 +105,33 @@ impl Builtin {
             Self::SimSubscribe => "sim_subscribe",
             Self::SimUnsubscribe => "sim_unsubscribe",
             Self::PluginList => "plugin_list",
+            Self::PluginLoad => "plugin_load",
+            Self::PluginUnload => "plugin_unload",
+            Self::SimReloadWorld => "sim_reload_world",
+            Self::SimSpawn => "sim_spawn",
+            Self::SimRemove => "sim_remove",
+            Self::SimTeleport => "sim_teleport",
+            Self::SimGetModel => "sim_get_model",
+            Self::SimListModels => "sim_list_models",
         }
     }
 
     /// Whether it changes the world or its clock, and so runs between two ticks only, never inside one.
     pub const fn changes_the_run(self) -> bool {
-        matches!(self, Self::SimLoadState | Self::SimReset | Self::SimPause | Self::SimResume | Self::SimStep)
+        matches!(
+            self,
+            Self::SimLoadState
+                | Self::SimReset
+                | Self::SimPause
+                | Self::SimResume
+                | Self::SimStep
+                | Self::SimReloadWorld
+                | Self::SimSpawn
+                | Self::SimRemove
+                | Self::SimTeleport
+                | Self::PluginLoad
+                | Self::PluginUnload
+        )
     }
 
     /// What it does to its robot, without the schemas of [`Builtin::endpoint`], which take their time.
@@ -125,9 +175,9 @@ impl Builtin {
                 name,
                 "Takes back a whole reply of sim_get_state; on any error everything stays as it was.",
             ),
-            Self::SimReset => Endpoint::new::<(), ResetReply>(
+            Self::SimReset => Endpoint::new::<ResetRequest, ResetReply>(
                 name,
-                "Puts the world and the plugins back to their start, tick 0; refused while a mission runs.",
+                "Puts the world and the plugins back to their start, tick 0, or one model; refused while a mission runs.",
             ),
             Self::SimPause => Endpoint::new::<(), PauseReply>(name, "Lets simulated time stand."),
             Self::SimResume => Endpoint::new::<(), PauseReply>(name, "Lets simulated time run."),
@@ -147,6 +197,35 @@ impl Builtin {
                 "The plugins in priority order, weakest first, and their states.",
             )
             .reads_only(),
+            Self::PluginLoad => Endpoint::new::<PluginLoadRequest, PluginLoadReply>(
+                name,
+                "Loads plugins, stronger than those that run; the reply comes when they have started, or have not.",
+            ),
+            Self::PluginUnload => Endpoint::new::<PluginUnloadRequest, PluginUnloadReply>(
+                name,
+                "Ends a plugin, unless it has a reason against that; its commands vanish with it.",
+            ),
+            Self::SimReloadWorld => Endpoint::new::<ReloadRequest, ReloadReply>(
+                name,
+                "Reads the world's file again, or another one, and starts all plugins again; with errors in it the world stays.",
+            ),
+            Self::SimSpawn => Endpoint::new::<ModelSource, SpawnReply>(
+                name,
+                "Adds a model, from SDF text or from where it is, under a name and at a pose of its own.",
+            ),
+            Self::SimRemove => Endpoint::new::<ModelRequest, RemoveReply>(
+                name,
+                "Takes a model out, with what is inside it, and ends its plugins.",
+            ),
+            Self::SimTeleport => Endpoint::new::<TeleportRequest, TeleportReply>(
+                name,
+                "Puts a model somewhere else, at rest, with what is joined to it.",
+            ),
+            Self::SimGetModel => {
+                Endpoint::new::<ModelRequest, ModelReply>(name, "A model's pose, links, joints and plugins.")
+                    .reads_only()
+            }
+            Self::SimListModels => Endpoint::new::<(), ModelsReply>(name, "All models with their poses.").reads_only(),
         }
     }
 }
@@ -303,6 +382,9 @@ pub struct WorldState {
     pub seed: u64,
     /// Hash of everything that `data` and the plugins' states hold (hexadecimal).
     pub hash: String,
+    /// Models that were added while the world ran, in order, and what makes them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelSource>,
     /// Components, bodies, joints and the solver's warm state: deflated, base64.
     pub data: String,
 }
@@ -342,6 +424,13 @@ pub struct StatusReply {
     pub status: &'static str,
 }
 
+/// `sim_reset`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ResetRequest {
+    /// Only this model, what is joined to its links, and its plugins: time goes on.
+    pub model: Option<String>,
+}
+
 /// Reply of `sim_reset`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResetReply {
@@ -352,6 +441,9 @@ pub struct ResetReply {
     /// Plugins whose own reset failed, with their reasons; all else has been reset.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
+    /// Plugins of models that are there again, which start now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starting: Vec<String>,
 }
 
 /// Reply of `sim_pause` and `sim_resume`.

@@ -10,6 +10,8 @@ use crate::net::SessionId;
 pub struct Claims {
     by_session: BTreeMap<SessionId, EntityId>,
     by_robot: BTreeMap<EntityId, SessionId>,
+    /// Connections whose robot went away without them, and how.
+    lost: BTreeMap<SessionId, String>,
 }
 
 impl Claims {
@@ -27,6 +29,7 @@ impl Claims {
     /// The caller has checked that nobody else holds `robot`.
     pub fn claim(&mut self, session: SessionId, robot: EntityId) -> Option<EntityId> {
         let released = self.release(session).filter(|&before| before != robot);
+        self.lost.remove(&session);
         self.by_session.insert(session, robot);
         self.by_robot.insert(robot, session);
         released
@@ -35,8 +38,39 @@ impl Claims {
     /// Takes a connection's robot away from it.
     pub fn release(&mut self, session: SessionId) -> Option<EntityId> {
         let robot = self.by_session.remove(&session)?;
-        self.by_robot.remove(&robot);
+        // After a reload it may be another one's by now.
+        if self.by_robot.get(&robot) == Some(&session) {
+            self.by_robot.remove(&robot);
+        }
         Some(robot)
+    }
+
+    /// The robots that are claimed.
+    pub fn robots(&self) -> Vec<EntityId> {
+        self.by_robot.keys().copied().collect()
+    }
+
+    /// All claims, which are claims no more.
+    pub fn take(&mut self) -> Vec<(SessionId, EntityId)> {
+        self.by_robot.clear();
+        std::mem::take(&mut self.by_session).into_iter().collect()
+    }
+
+    /// A connection's robot went away, and how.
+    pub fn lose(&mut self, session: SessionId, how: String) {
+        self.release(session);
+        self.lost.insert(session, how);
+    }
+
+    /// How the robot of a connection went away, if it did and the connection has had none since.
+    pub fn how_lost(&self, session: SessionId) -> Option<&str> {
+        self.lost.get(&session).map(String::as_str)
+    }
+
+    /// A connection is gone.
+    pub fn forget(&mut self, session: SessionId) -> Option<EntityId> {
+        self.lost.remove(&session);
+        self.release(session)
     }
 }
 

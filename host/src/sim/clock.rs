@@ -65,6 +65,12 @@ impl Clock {
         self.pace
     }
 
+    /// Another world, whose ticks have this length, is to go on at this pace. A pause stays.
+    pub fn go_on(&mut self, dt: f64, pace: Pace) {
+        (self.dt, self.pace) = (dt, pace);
+        self.restart();
+    }
+
     /// Stops or continues.
     pub fn set_paused(&mut self, paused: bool) {
         if self.paused != paused {

@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use tickworks_plugin_api::{DefaultRobot, EntityId, Operation, RobotUse, parse_request};
+use tickworks_plugin_api::{DefaultRobot, EntityId, RobotUse, parse_request};
 
 use super::builtins::{
     Builtin, ConnectReply, HelpEntry, HelpReply, HelpRequest, InfoReply, PauseReply, PluginEntry, PluginListReply,
-    ResetReply, RobotReply, RobotSummary, StepReply, StepRequest, SubscribeReply, SubscribeRequest,
+    RobotReply, RobotSummary, StepReply, StepRequest, SubscribeReply, SubscribeRequest,
 };
 use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
 use super::view::robot_info;
@@ -34,13 +33,21 @@ impl Simulation {
             Builtin::SimGetInfo => now(self.info()),
             Builtin::SimGetState => self.get_state().and_then(now),
             Builtin::SimLoadState => self.load_state(request).and_then(now),
-            Builtin::SimReset => self.sim_reset(to),
+            Builtin::SimReset => self.sim_reset(to, request),
             Builtin::SimPause => now(self.set_paused(true)),
             Builtin::SimResume => now(self.set_paused(false)),
             Builtin::SimStep => self.step(to, request),
             Builtin::SimSubscribe => self.subscribe(to.session, request).and_then(now),
             Builtin::SimUnsubscribe => self.unsubscribe(to.session, request).and_then(now),
             Builtin::PluginList => now(self.plugin_list()),
+            Builtin::PluginLoad => self.plugin_load(to, request),
+            Builtin::PluginUnload => self.plugin_unload(request),
+            Builtin::SimReloadWorld => self.reload(to, request),
+            Builtin::SimSpawn => self.spawn(request),
+            Builtin::SimRemove => self.remove(request),
+            Builtin::SimTeleport => self.teleport(request),
+            Builtin::SimGetModel => self.get_model(request),
+            Builtin::SimListModels => self.list_models(),
         }
     }
 
@@ -144,33 +151,6 @@ impl Simulation {
     pub(super) fn running_plugins(&self) -> Vec<String> {
         let started = self.plugins.reports().into_iter().filter(|report| report.state == PluginState::Started);
         started.map(|report| report.instance).collect()
-    }
-
-    /// `sim_reset`: now, or, before the plugins have started, right after that (I7).
-    fn sim_reset(&mut self, to: ReplyTo) -> Answered {
-        if self.stage == Stage::Starting {
-            self.early_resets.push(to);
-            return Ok(None);
-        }
-        self.plugins.may(Operation::Reset).map_err(|refusal| refusal_text("sim_reset", &refusal))?;
-        Ok(Some(self.reset()))
-    }
-
-    /// Puts the world, then the plugins, back to the start.
-    pub(super) fn reset(&mut self) -> Body {
-        self.interrupt_steps_of_pause("sim_reset");
-        self.world.reset();
-        self.tick = 0;
-        self.epoch += 1;
-        self.push_reset();
-        let moment = self.moment();
-        let failures = self.plugins.on_reset(&super::view::View { world: &self.world, moment });
-        let failed: BTreeMap<String, String> =
-            failures.into_iter().map(|failure| (failure.instance, failure.text)).collect();
-        for (plugin, reason) in &failed {
-            tracing::error!(%plugin, "its reset failed: {reason}");
-        }
-        body(&ResetReply { status: "reset", epoch: self.epoch, failed })
     }
 
     fn set_paused(&mut self, paused: bool) -> PauseReply {
@@ -280,7 +260,7 @@ fn with_robot_id(mut request: Value, robot: RobotUse, default: DefaultRobot) -> 
 }
 
 /// A reply that goes out now.
-fn now(reply: impl Serialize) -> Answered {
+pub(super) fn now(reply: impl Serialize) -> Answered {
     Ok(Some(body(&reply)))
 }
 

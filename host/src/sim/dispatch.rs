@@ -208,6 +208,9 @@ impl Simulation {
                 (DefaultRobot::None, _) => EntityId::NONE,
                 (DefaultRobot::Own | DefaultRobot::First, Some(own)) => own,
                 (DefaultRobot::Own, None) => {
+                    if let Some(how) = self.claims.how_lost(session) {
+                        return Err(format!("{}: this connection's {how} (connect gives another one)", request.cmd));
+                    }
                     return Err(format!(
                         "{}: no robot_id, and this connection has no robot of its own (connect gives it one)",
                         request.cmd

@@ -4,20 +4,22 @@ use crossbeam_channel::bounded;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tickworks_plugin_api::{Element, EntityId, ModelRef, WorldRef};
+use tickworks_plugin_api::WorldRef;
 
 use super::arbiter::Arbiter;
 use super::claims::Claims;
 use super::clock::{Clock, Pace};
+use super::models::Spawned;
 use super::options::{Observer, Options, Ready, SimError};
+use super::plugin_specs::plugin_specs;
 use super::pushes::Topics;
 use super::queue::Queue;
 use super::simulation::{Simulation, Stage};
 use super::stop::Stop;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
-use crate::plugin::{LoadContext, Manager, ManagerOptions, PluginSpec, Search};
-use crate::sdf::{self, Code, Diagnostic, LoadOptions, Loaded};
+use crate::plugin::{LoadContext, Manager, ManagerOptions, Search};
+use crate::sdf::{self, Code, Diagnostic, LoadOptions, Loaded, Severity, Source};
 use crate::world::{BuildOptions, World};
 
 /// Ticks a second where nothing says otherwise, Hz.
@@ -38,7 +40,7 @@ pub fn run(options: &Options, stop: &Stop, observer: &mut dyn Observer) -> Resul
 fn serve(options: &Options, stop: &Stop, observer: &mut dyn Observer, net: &Net, inbox: Inbox) -> Result<(), SimError> {
     let Some(mut simulation) = Simulation::load(options, stop, observer, net, inbox)? else { return Ok(()) };
     observer.ready(&simulation.ready(net.local_addr()));
-    let ended = simulation.run();
+    let ended = simulation.run()?;
     observer.ended(&ended);
     simulation.plugins.stop_all();
     Ok(())
@@ -56,17 +58,20 @@ impl Simulation {
         net: &Net,
         inbox: Inbox,
     ) -> Result<Option<Self>, SimError> {
-        let document = read_world(&options.world, &options.model_paths, observer)?;
         let build = BuildOptions {
             rate_hz: options.rate,
             seed: options.seed,
             threads: options.threads.map_or(Threads::Auto, Threads::Count),
         };
-        let (world, warnings) = World::build(&document, &build).map_err(|errors| {
-            errors.iter().for_each(|error| observer.diagnostic(error));
-            SimError::World { file: options.world.clone(), count: errors.len() }
-        })?;
-        warnings.iter().for_each(|warning| observer.diagnostic(warning));
+        let sdf_options = LoadOptions::from_environment(options.model_paths.clone());
+        let opened = Opened::read(&options.world, &sdf_options, &build);
+        opened.findings.iter().for_each(|finding| observer.diagnostic(finding));
+        let Opened { file, source, result, .. } = opened;
+        let (document, world) = match result {
+            Ok(Some(built)) => built,
+            Ok(None) => return Err(SimError::Empty(options.world.clone())),
+            Err(count) => return Err(SimError::World { file: options.world.clone(), count }),
+        };
 
         let search = Search::new(options.plugin_dirs.clone());
         let specs = plugin_specs(&options.plugins, &document, &world, &search);
@@ -76,18 +81,17 @@ impl Simulation {
             let _ = wake.try_send(());
         });
         let mut plugins = Manager::new(ManagerOptions {
-            search,
+            search: search.clone(),
             start_timeout: options.plugin_start_timeout,
             keep_going: options.keep_going,
             waker: Some(waker),
         });
-        let file = std::path::absolute(&options.world).unwrap_or_else(|_| options.world.clone());
         let context = LoadContext {
             world: WorldRef { name: document.name.clone(), file: Some(file.clone()) },
             rate_hz: options.rate,
             seed: options.seed,
         };
-        plugins.load(specs, &context);
+        plugins.load(specs.clone(), &context);
 
         let pace = options.pace.unwrap_or_else(|| pace_of(&document));
         let handle = net.handle();
@@ -116,22 +120,14 @@ impl Simulation {
             seed: options.seed,
             world_name: document.name.clone(),
             world_file: file,
+            source,
+            setup: Setup { sdf: sdf_options, build, plugins: options.plugins.clone(), search, pace: options.pace },
+            specs,
+            spawned: Spawned::default(),
+            reloading: None,
+            loads: Vec::new(),
         };
         Ok(simulation.start(observer)?.then_some(simulation))
-    }
-}
-
-fn read_world(file: &Path, model_paths: &[PathBuf], observer: &mut dyn Observer) -> Result<sdf::World, SimError> {
-    let loaded = sdf::load(file, &LoadOptions::from_environment(model_paths.to_vec()));
-    loaded.diagnostics.iter().for_each(|finding| observer.diagnostic(finding));
-    match loaded.errors().count() {
-        0 => {
-            other_worlds(&loaded.root).iter().for_each(|finding| observer.diagnostic(finding));
-            let mut world = loaded.into_world().ok_or_else(|| SimError::Empty(file.to_owned()))?;
-            sdf::state::apply(&mut world).iter().for_each(|finding| observer.diagnostic(finding));
-            Ok(world)
-        }
-        count => Err(SimError::World { file: file.to_owned(), count }),
     }
 }
 
@@ -140,6 +136,71 @@ fn other_worlds(root: &sdf::Root) -> Option<Diagnostic> {
     let [first, second, ..] = root.worlds.as_slice() else { return None };
     let text = format!("the file has {} worlds: the first, '{}', is the one that runs", root.worlds.len(), first.name);
     Some(Diagnostic::warning(Code::ElementUnread, text).at(second.span.clone()))
+}
+
+/// What a run was asked for that a reload asks for again.
+#[derive(Debug)]
+pub(super) struct Setup {
+    /// How SDF files are read.
+    pub sdf: LoadOptions,
+    /// How worlds are built.
+    pub build: BuildOptions,
+    /// Plugins of the command line, weakest first.
+    pub plugins: Vec<OsString>,
+    /// Where plugins are.
+    pub search: Search,
+    /// The pace, if it was said.
+    pub pace: Option<Pace>,
+}
+
+/// A world's file that has been read, and what came of it.
+pub(super) struct Opened {
+    /// The file, absolute.
+    pub file: PathBuf,
+    /// Its text.
+    pub source: Arc<Source>,
+    /// All that is to be said of it.
+    pub findings: Vec<Diagnostic>,
+    /// The world; none where the file holds none; else the number of errors.
+    pub result: Result<Option<(sdf::World, World)>, usize>,
+}
+
+impl Opened {
+    /// Reads a file, and builds the world that is in it.
+    pub fn read(file: &Path, options: &LoadOptions, build: &BuildOptions) -> Self {
+        let mut loaded = sdf::load(file, options);
+        let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let source = loaded.documents.first().map_or_else(|| Source::new(file, ""), |of| Arc::clone(of.source()));
+        let mut opened =
+            Self { file: absolute, source, findings: std::mem::take(&mut loaded.diagnostics), result: Ok(None) };
+        opened.result = Self::build(loaded, build, &mut opened.findings);
+        opened
+    }
+
+    fn build(
+        loaded: Loaded,
+        build: &BuildOptions,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Result<Option<(sdf::World, World)>, usize> {
+        match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
+            0 => {}
+            count => return Err(count),
+        }
+        findings.extend(other_worlds(&loaded.root));
+        let Some(mut document) = loaded.into_world() else { return Ok(None) };
+        findings.extend(sdf::state::apply(&mut document));
+        match World::build(&document, build) {
+            Ok((world, warnings)) => {
+                findings.extend(warnings);
+                Ok(Some((document, world)))
+            }
+            Err(errors) => {
+                let count = errors.len();
+                findings.extend(errors);
+                Err(count)
+            }
+        }
+    }
 }
 
 /// What building a world from a file that has no errors would say.
@@ -153,99 +214,18 @@ pub fn check_build(loaded: &Loaded) -> Vec<Diagnostic> {
 }
 
 /// As the world says; a factor of 0 means as fast as possible.
-fn pace_of(world: &sdf::World) -> Pace {
+pub(super) fn pace_of(world: &sdf::World) -> Pace {
     match world.physics().real_time_factor {
         factor if factor > 0.0 => Pace::RealTime(factor.clamp(0.001, 1000.0)),
         _ => Pace::Fast,
     }
 }
 
-/// Which plugins to load, weakest first: those of the command line, then the document's others. One that both name is
-/// one: its place from the command line, its parameters from the document.
-fn plugin_specs(asked: &[OsString], document: &sdf::World, world: &World, search: &Search) -> Vec<PluginSpec> {
-    let mut of_world: Vec<&sdf::Plugin> = document.plugins.iter().collect();
-    let mut specs: Vec<PluginSpec> = asked
-        .iter()
-        .map(|plugin| {
-            let same = of_world.iter().position(|element| stem(&element.filename) == stem(&plugin.to_string_lossy()));
-            match same.map(|index| of_world.remove(index)) {
-                Some(element) => PluginSpec { plugin: plugin.clone(), ..spec(element, None) },
-                None => PluginSpec::named(plugin.clone()),
-            }
-        })
-        .collect();
-    let mut models = Vec::new();
-    document.models.iter().for_each(|model| model.walk(&mut |model| models.push(model)));
-    let of_models = models.into_iter().flat_map(|model| {
-        let id = world.find(tickworks_plugin_api::abi::kind::MODEL, &model.scoped_name).unwrap_or_default();
-        let model_ref = ModelRef { id: EntityId(id), name: model.scoped_name.clone() };
-        model.plugins.iter().map(move |element| (element, Some(model_ref.clone())))
-    });
-    let mut skipped: Vec<&str> = Vec::new();
-    for (element, model) in of_world.into_iter().map(|element| (element, None)).chain(of_models) {
-        if is_foreign(&element.filename) && search.resolve(&element.filename).is_err() {
-            if !skipped.contains(&element.filename.as_str()) {
-                tracing::warn!(
-                    "{}: the plugin '{}' is one of another simulator and is skipped",
-                    element.span,
-                    element.filename
-                );
-                skipped.push(&element.filename);
-            }
-            continue;
-        }
-        specs.push(spec(element, model));
-    }
-    specs
-}
-
-fn spec(element: &sdf::Plugin, model: Option<ModelRef>) -> PluginSpec {
-    let instance = match &model {
-        None => element.name.clone(),
-        // Two models may have the same plugin: the name says whose it is.
-        Some(model) => format!("{}::{}", model.name, element.name),
-    };
-    PluginSpec {
-        plugin: element.filename.clone().into(),
-        instance: (!element.name.is_empty()).then_some(instance),
-        parameters: parameters(element),
-        model,
-    }
-}
-
-fn parameters(element: &sdf::Plugin) -> Element {
-    fn convert(element: &sdf::Element) -> Element {
-        Element {
-            name: element.name.clone(),
-            attributes: element.attributes.clone(),
-            text: element.text.clone(),
-            children: element.children.iter().map(convert).collect(),
-        }
-    }
-    let mut root = convert(&element.element);
-    root.name = "plugin".into();
-    root
-}
-
-/// The name of a plugin without the ornaments of a file: `race` for `race`, `librace.so` and `dir/librace.so`.
-fn stem(plugin: &str) -> &str {
-    let name = plugin.rsplit('/').next().unwrap_or(plugin);
-    let name = name.strip_suffix(".so").unwrap_or(name);
-    name.strip_prefix("lib").unwrap_or(name)
-}
-
-/// Whether a `<plugin filename>` is of the kind that other simulators load: ours are named plainly, or by a path.
-fn is_foreign(filename: &str) -> bool {
-    let name = filename.rsplit('/').next().unwrap_or(filename);
-    let of_gazebo = ["gz-", "gz_", "ignition-", "ignition_", "gazebo", "libgz", "libignition", "libgazebo"];
-    of_gazebo.iter().any(|start| name.starts_with(start)) || (name.starts_with("lib") && name == filename)
-}
-
 impl Simulation {
     /// What runs, for people.
     fn ready(&self, address: std::net::SocketAddr) -> Ready {
         let robots = self.world.robot_ids().filter_map(|id| {
-            let info = super::view::robot_info(&self.world, EntityId(id))?;
+            let info = super::view::robot_info(&self.world, tickworks_plugin_api::EntityId(id))?;
             Some(format!("{} ({})", info.name, info.kind))
         });
         Ready {
@@ -257,31 +237,6 @@ impl Simulation {
             paused: self.clock.paused(),
             robots: robots.collect(),
             plugins: self.running_plugins(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plugin_is_the_same_by_name_and_by_path() {
-        for name in ["race", "librace.so", "./target/release/librace.so", "race.so"] {
-            assert_eq!(stem(name), "race");
-        }
-        assert_eq!(stem("liberty"), "erty", "an accepted cost: the same ornament is taken off on both sides");
-    }
-
-    #[test]
-    fn plugins_of_other_simulators_are_told_from_ours() {
-        for foreign in
-            ["gz-sim-physics-system", "libgazebo_ros_camera.so", "libRayPlugin.so", "ignition-gazebo-imu-system"]
-        {
-            assert!(is_foreign(foreign), "{foreign}");
-        }
-        for ours in ["race", "manual_move", "./libcounter.so", "/opt/plugins/libcounter.so"] {
-            assert!(!is_foreign(ours), "{ours}");
         }
     }
 }

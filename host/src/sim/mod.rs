@@ -8,6 +8,7 @@
 //! - [`clock`]: when ticks are due; [`queue`]: what waits for which moment; [`claims`]: whose robot is whose
 //! - [`dispatch`]: from a request to its owner; [`arbiter`]: which plugin's command wins; [`view`]: the world for plugins
 //! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get
+//! - [`models`], [`spawning`]: models that come and go; [`reset`], [`reload`]: the start, another world; [`plugin_commands`], [`plugin_specs`]: plugins
 #![forbid(unsafe_code)]
 
 mod arbiter;
@@ -17,10 +18,16 @@ mod clock;
 mod commands;
 mod dispatch;
 mod load;
+mod models;
 mod options;
+mod plugin_commands;
+mod plugin_specs;
 mod pushes;
 mod queue;
+mod reload;
+mod reset;
 mod simulation;
+mod spawning;
 mod state;
 mod stop;
 mod tick;

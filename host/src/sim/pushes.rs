@@ -13,7 +13,7 @@ use crate::suggest::nearest;
 
 /// The host's own topics, with what they are for.
 pub(super) const TOPICS: [(&str, &str); 3] = [
-    ("sim", "Reset, pause and resume, as they happen."),
+    ("sim", "Resets, reloads, pauses, models that come and go, as they happen."),
     ("plugins", "Every change of a plugin's state, with how many of how many have started."),
     ("overlays", "What the plugins draw over the world: the latest, at most rate_hz times a second."),
 ];
@@ -98,6 +98,23 @@ impl Simulation {
         self.net.forget_latest();
         self.net.push(&self.topics.sim, body(&json!({"event": "reset", "epoch": self.epoch})), PushKind::Event);
     }
+
+    /// Another world runs: likewise.
+    pub(super) fn push_reloaded(&self) {
+        self.net.forget_latest();
+        let event = json!({"event": "reloaded", "epoch": self.epoch, "world": self.world_name,
+            "world_file": self.world_file.display().to_string()});
+        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+    }
+
+    /// A model has come or gone.
+    pub(super) fn push_model(&self, event: &str, model: &str) {
+        let event = json!({"event": event, "model": model, "tick": self.tick});
+        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+    }
+
+    /// Models have come or gone: what was looked up by name has to be looked up again.
+    pub(super) fn structure_changed(&mut self) {}
 
     /// A state has been loaded: likewise.
     pub(super) fn push_state_loaded(&self) {

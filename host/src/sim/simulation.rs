@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Receiver, Select};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 use tickworks_plugin_api::EntityId;
 
@@ -9,13 +10,18 @@ use super::arbiter::Arbiter;
 use super::builtins::Builtin;
 use super::claims::Claims;
 use super::clock::{Clock, Due};
+use super::load::Setup;
+use super::models::Spawned;
 use super::options::{Ended, Observer, SimError};
+use super::plugin_commands::Loading;
 use super::pushes::{TOPICS, Topics};
 use super::queue::Queue;
+use super::reload::Reloading;
 use super::stop::Stop;
 use super::view::{Moment, View};
 use crate::net::{Body, Inbox, NetHandle, SessionId};
-use crate::plugin::{Manager, PluginState, TrackerEvent};
+use crate::plugin::{Manager, PluginSpec, PluginState, TrackerEvent};
+use crate::sdf::Source;
 use crate::world::World;
 
 /// What the run is at.
@@ -76,6 +82,15 @@ pub struct Simulation {
     pub(super) seed: u64,
     pub(super) world_name: String,
     pub(super) world_file: PathBuf,
+    /// The text of that file, as it was read.
+    pub(super) source: Arc<Source>,
+    pub(super) setup: Setup,
+    /// The plugins that the world was loaded with.
+    pub(super) specs: Vec<PluginSpec>,
+    pub(super) spawned: Spawned,
+    pub(super) reloading: Option<Reloading>,
+    /// `plugin_load`s that have not come to their end.
+    pub(super) loads: Vec<Loading>,
 }
 
 impl Simulation {
@@ -135,7 +150,7 @@ impl Simulation {
     }
 
     /// Every plugin has started: what waited for that.
-    fn all_started(&mut self) {
+    pub(super) fn all_started(&mut self) {
         self.stage = Stage::Running;
         for (plugin, endpoint) in self.plugins.help() {
             if Builtin::from_name(&endpoint.name).is_some() {
@@ -162,7 +177,7 @@ impl Simulation {
     }
 
     /// Plugins that have started are called from here on.
-    fn tell_all_started(&mut self) {
+    pub(super) fn tell_all_started(&mut self) {
         let moment = self.moment();
         // Failures are logged there, and tracked.
         self.plugins.on_all_started(&View { world: &self.world, moment });
@@ -185,15 +200,29 @@ impl Simulation {
     }
 
     /// Runs until somebody asks to stop or the ticks are done.
-    pub fn run(&mut self) -> Ended {
+    ///
+    /// # Errors
+    /// A plugin that was loaded meanwhile and whose constructor does not return.
+    pub fn run(&mut self) -> Result<Ended, SimError> {
         loop {
             self.between_ticks();
             if self.stop.asked() {
-                return self.ended(None);
+                return Ok(self.ended(None));
+            }
+            if let Some(file) = self.plugins.hung_in_load().map(PathBuf::from) {
+                let error = SimError::Loader(file);
+                self.abandon_reload(&error.to_string());
+                self.answer_ended_loads(&error.to_string());
+                self.net.flush();
+                return Err(error);
+            }
+            if self.stage == Stage::Starting {
+                self.wait(self.plugins.next_deadline());
+                continue;
             }
             if self.ticks_limit.is_some_and(|limit| self.ticks_run >= limit) {
                 let hash = self.state_hash();
-                return self.ended(Some(hash));
+                return Ok(self.ended(Some(hash)));
             }
             match self.clock.due(Instant::now()) {
                 Due::Now => self.run_tick(),
@@ -218,13 +247,17 @@ impl Simulation {
                     }
                 }
                 // Those of an incomplete load that have started run all the same.
-                TrackerEvent::AllStarted { .. } | TrackerEvent::Incomplete { .. } => self.tell_all_started(),
+                TrackerEvent::AllStarted { load, .. } | TrackerEvent::Incomplete { load, .. } => {
+                    self.tell_all_started();
+                    self.plugin_load_ended(load);
+                    self.load_ended(load);
+                }
             }
         }
         let moment = self.moment();
         self.plugins.on_wake(&View { world: &self.world, moment });
         self.take_arrived();
-        if self.clock.paused() && !self.steps.is_empty() {
+        if self.stage == Stage::Running && self.clock.paused() && !self.steps.is_empty() {
             // Moves that came in one piece with a step are for its ticks.
             self.inbox.settle();
             self.take_arrived();
@@ -315,7 +348,7 @@ impl Simulation {
 
     /// A connection has gone: its robot is free, and its steps are nobody's.
     pub(super) fn closed(&mut self, session: SessionId) {
-        if let Some(robot) = self.claims.release(session) {
+        if let Some(robot) = self.claims.forget(session) {
             self.released(robot);
         }
         self.steps.retain(|step| step.to.session != session);

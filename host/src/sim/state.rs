@@ -8,19 +8,23 @@ use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 use tickworks_plugin_api::{EntityId, Operation, parse_request};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::builtins::{LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
 use super::commands::refusal_text;
+use super::models::{ModelSource, Spawned, SpawnedModel};
 use super::simulation::{Simulation, Stage};
+use super::spawning;
 use crate::json;
 use crate::net::Request;
 use crate::plugin::SavedPlugin;
-use crate::world::World;
+use crate::world::{RestoreError, World};
 
 /// Version of the form of [`WorldState`].
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A snapshot of a world inflates to about as much as one of the same world taken now: past this many times that, and
 /// past [`SMALL_SNAPSHOT`], it is a bomb.
@@ -34,10 +38,17 @@ const MOST_TICKS: u64 = 1 << 53;
 
 /// What a load that fails goes back to.
 struct Kept {
-    world: Vec<u8>,
+    world: KeptWorld,
     plugins: Vec<SavedPlugin>,
     tick: u64,
     seed: u64,
+}
+
+enum KeptWorld {
+    /// Its state: what there is has stayed.
+    State(Vec<u8>),
+    /// It and the models that were added to it: another one has taken its place.
+    Whole(Box<World>, Spawned),
 }
 
 impl Simulation {
@@ -55,6 +66,7 @@ impl Simulation {
             control_loop_rate_hz: self.rate,
             seed: self.seed,
             hash: format!("{:016x}", self.hash_of(self.world.state_hash(), &saved)),
+            models: self.spawned.0.iter().map(|spawned| spawned.source.clone()).collect(),
             data: STANDARD.encode(data),
         };
         let plugins = saved.into_iter().map(|saved| (saved.instance.clone(), plugin_state(saved))).collect();
@@ -78,15 +90,22 @@ impl Simulation {
         let snapshot = inflate(&data, most).map_err(|error| format!("sim_load_state: field state.data: {error}"))?;
         let plugins = saved_plugins(&state.plugins).map_err(|text| format!("sim_load_state: {text}"))?;
 
-        let kept = Kept {
-            world: before,
-            plugins: self.save_plugins().map_err(|text| format!("sim_load_state: {text}"))?,
-            tick: self.tick,
-            seed: self.seed,
+        let saved = self.save_plugins().map_err(|text| format!("sim_load_state: {text}"))?;
+        let wrong =
+            |error: RestoreError| format!("sim_load_state: field state.data: {}: {}", error.field, error.message);
+        let structure = self.world.structure_of(&snapshot).map_err(wrong)?;
+        let world = if structure == self.world.structure() {
+            self.world.restore(&snapshot).map_err(wrong)?;
+            KeptWorld::State(before)
+        } else {
+            let spawned = self.spawned_of(&state.state.models).map_err(|text| format!("sim_load_state: {text}"))?;
+            let specs: Vec<_> = spawned.0.iter().map(|spawned| Arc::clone(&spawned.spec)).collect();
+            let mut other = self.world.restructured(&structure, &specs).map_err(wrong)?;
+            other.restore(&snapshot).map_err(wrong)?;
+            let old = std::mem::replace(&mut self.world, other);
+            KeptWorld::Whole(Box::new(old), std::mem::replace(&mut self.spawned, spawned))
         };
-        self.world
-            .restore(&snapshot)
-            .map_err(|error| format!("sim_load_state: field state.data: {}: {}", error.field, error.message))?;
+        let kept = Kept { world, plugins: saved, tick: self.tick, seed: self.seed };
         if let Err(failure) = self.plugins.load_state(&plugins) {
             // The plugins have gone back by themselves.
             self.put_back(Kept { plugins: Vec::new(), ..kept });
@@ -98,15 +117,39 @@ impl Simulation {
             return Err(format!("sim_load_state: {text}"));
         }
         self.interrupt_steps_of_pause("sim_load_state");
+        if matches!(kept.world, KeptWorld::Whole(..)) {
+            self.structure_changed();
+            self.let_go_of_gone("it is not in the state that was loaded");
+        }
         self.push_state_loaded();
         Ok(StatusReply { status: "loaded" })
+    }
+
+    /// The models that a state has beside those of the document.
+    fn spawned_of(&self, sources: &[ModelSource]) -> Result<Spawned, String> {
+        let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+        let read = |(n, source): (usize, &ModelSource)| {
+            let in_field = |text: String| format!("field state.models[{n}]: {text}");
+            let (document, _) = spawning::read(source, &directory, &self.setup.sdf).map_err(in_field)?;
+            let (spec, _) = self.world.model_spec(&document).map_err(|errors| in_field(spawning::list(&errors)))?;
+            Ok(SpawnedModel { source: source.clone(), spec })
+        };
+        sources.iter().enumerate().map(read).collect::<Result<_, _>>().map(Spawned)
     }
 
     /// Undoes what a load that failed has done.
     fn put_back(&mut self, kept: Kept) {
         (self.tick, self.seed) = (kept.tick, kept.seed);
-        if let Err(error) = self.world.restore(&kept.world) {
-            tracing::error!("the world before a failed sim_load_state could not be restored: {}", error.message);
+        match kept.world {
+            KeptWorld::State(state) => {
+                if let Err(error) = self.world.restore(&state) {
+                    tracing::error!(
+                        "the world before a failed sim_load_state could not be restored: {}",
+                        error.message
+                    );
+                }
+            }
+            KeptWorld::Whole(world, spawned) => (self.world, self.spawned) = (*world, spawned),
         }
         if !kept.plugins.is_empty()
             && let Err(failure) = self.plugins.load_state(&kept.plugins)

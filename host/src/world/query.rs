@@ -98,6 +98,19 @@ impl World {
         self.ecs.read_storage::<Robot>().get(robot).map(|row| row.id)
     }
 
+    /// Whether nothing moves a model: it is static, is fixed to the world, or has no link.
+    pub fn is_static(&self, model: u64) -> bool {
+        let entity = self.index.entity(model);
+        let canonical = entity.and_then(|entity| self.get::<Model>(entity)).and_then(|model| model.canonical);
+        canonical.and_then(|(link, _)| self.get::<Link>(link)).is_none_or(|link| link.fixed)
+    }
+
+    /// The links of a model and of those inside it: scoped name, id, state.
+    pub fn links<'a>(&'a self, model: &'a str) -> impl Iterator<Item = (&'a str, u64, LinkState)> + 'a {
+        let links = self.index.within(kind::BODY, model);
+        links.filter_map(|(id, entity)| Some((self.name(id)?, id, self.link_state(entity)?)))
+    }
+
     /// The pose of an entity of any kind in the world.
     pub fn pose_of(&self, id: u64) -> Option<DPose3> {
         let entity = self.index.entity(id)?;

@@ -5,7 +5,7 @@ use super::{Entry, Life, Manager};
 use crate::plugin::instance::Instance;
 use crate::plugin::response::{MessageIn, PluginFailure, PluginResponse};
 use crate::plugin::state::{self, SavedPlugin};
-use crate::plugin::tracker::{InstanceKey, PluginState};
+use crate::plugin::tracker::{InstanceKey, PluginReport, PluginState};
 use crate::plugin::view::{WorldView, with_world};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -150,6 +150,20 @@ impl Manager {
             entry.reset_due = matches!(entry.life, Life::Starting | Life::Waiting(_));
         }
         self.each(view, |world, _, _, instance| instance.on_reset(world))
+    }
+
+    /// Calls `on_reset` of the instances of these models, as [`Manager::on_reset`].
+    pub fn on_reset_of(&mut self, view: &dyn WorldView, models: &[String]) -> Vec<PluginFailure> {
+        let of_them =
+            |report: PluginReport| report.model.is_some_and(|model| models.contains(&model.name)).then_some(report.key);
+        let keys: Vec<InstanceKey> = self.reports().into_iter().filter_map(of_them).collect();
+        for entry in self.entries.iter_mut().filter(|entry| keys.contains(&entry.key)) {
+            entry.reset_due |= matches!(entry.life, Life::Starting | Life::Waiting(_));
+        }
+        self.each(
+            view,
+            |world, owner, _, instance| if keys.contains(&owner) { instance.on_reset(world) } else { Ok(()) },
+        )
     }
 
     /// What each instance shows, weakest first.

@@ -198,12 +198,30 @@ impl Manager {
         known
     }
 
+    /// Ends the instances of these models, strongest first. Gives their names.
+    pub fn unload_models(&mut self, models: &[String]) -> Vec<String> {
+        let of_them = |report: &PluginReport| report.model.as_ref().is_some_and(|model| models.contains(&model.name));
+        let reports: Vec<PluginReport> = self.reports().into_iter().filter(of_them).collect();
+        for report in reports.iter().rev() {
+            self.unload(report.key);
+        }
+        reports.into_iter().map(|report| report.instance).collect()
+    }
+
     /// Ends all, strongest first. Starts that hang are left alone.
     pub fn stop_all(&mut self) {
         for at in (0..self.entries.len()).rev() {
             self.end(at);
         }
         self.rebuild_routes();
+    }
+
+    /// As [`Manager::stop_all`]; those that could not be loaded are forgotten as well.
+    pub fn unload_all(&mut self) {
+        self.stop_all();
+        for report in self.reports() {
+            self.tracker.set(report.key, PluginState::Stopped, Instant::now());
+        }
     }
 
     fn end(&mut self, at: usize) {

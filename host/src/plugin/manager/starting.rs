@@ -39,6 +39,11 @@ impl PluginSpec {
     pub fn named(plugin: impl Into<OsString>) -> Self {
         Self { plugin: plugin.into(), instance: None, parameters: Element::new("plugin"), model: None }
     }
+
+    /// What it is called before it is loaded: the instance's name, or as it was asked for.
+    pub fn name(&self) -> String {
+        self.instance.clone().unwrap_or_else(|| self.plugin.to_string_lossy().into_owned())
+    }
 }
 
 /// What all instances of a load are told of the world.
@@ -68,11 +73,10 @@ impl Manager {
             wanted.push((InstanceKey(self.next_key), spec));
             self.next_key += 1;
         }
-        let name =
-            |spec: &PluginSpec| spec.instance.clone().unwrap_or_else(|| spec.plugin.to_string_lossy().into_owned());
-        let load = self.tracker.begin(wanted.iter().map(|(key, spec)| (*key, name(spec))));
+        let load = self.tracker.begin(wanted.iter().map(|(key, spec)| (*key, spec.name())));
         let mut found = Vec::with_capacity(wanted.len());
         for (key, spec) in wanted {
+            self.tracker.learn(key, |report| report.model.clone_from(&spec.model));
             match self.search.resolve(&spec.plugin) {
                 Ok(path) => {
                     self.tracker.learn(key, |report| report.path = Some(path.clone()));

@@ -17,11 +17,11 @@ const MAX_DEPTH: usize = 64;
 
 /// Reads a glTF or GLB file. Each mesh that the scene shows is a part with the name of its node.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Mesh, String> {
-    let gltf::Gltf { document, blob } = gltf::Gltf::from_slice_without_validation(bytes).map_err(|e| e.to_string())?;
-    let json = document.into_json();
+    let (text, blob) = if bytes.starts_with(GLB) { container(bytes)? } else { (bytes, None) };
+    let json: gltf::json::Root = gltf::json::deserialize::from_slice(text).map_err(|e| e.to_string())?;
     positions_exist(&json)?;
     let file = gltf::Document::from_json(json).map_err(|e| e.to_string())?;
-    let buffers = buffers(path, &file, blob)?;
+    let buffers = buffers(path, &file, blob.map(|blob: &[u8]| blob.to_vec()))?;
     let mut reader = Reader { buffers, parts: Vec::new(), corners: 0, nodes_left: file.nodes().count() };
     match file.default_scene().or_else(|| file.scenes().next()) {
         Some(scene) => {
@@ -37,6 +37,27 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Mesh, String> {
         }
     }
     Ok(Mesh { parts: reader.parts })
+}
+
+/// The first bytes of a GLB file.
+const GLB: &[u8] = b"glTF";
+
+/// The text and the binary part of a GLB file: a header (magic, version, length) and chunks (length, type, bytes), as in
+/// section 4 of the glTF 2.0 specification. The library's own reader trusts the lengths.
+fn container(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
+    let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.first_chunk()).map(|b| u32::from_le_bytes(*b));
+    let version = word(4).ok_or("it ends in its header")?;
+    if version != 2 {
+        return Err(format!("it is GLB of version {version}, and only 2 is read"));
+    }
+    let chunk = |at: usize, kind: &[u8; 4]| -> Result<Option<(&[u8], usize)>, String> {
+        let Some(length) = word(at) else { return Ok(None) };
+        let end = (at + 8).checked_add(length as usize).filter(|end| *end <= bytes.len());
+        let end = end.ok_or_else(|| format!("a part of {length} bytes does not fit into its {} bytes", bytes.len()))?;
+        Ok((bytes.get(at + 4..at + 8) == Some(kind)).then(|| (&bytes[at + 8..end], end)))
+    };
+    let (text, end) = chunk(12, b"JSON")?.ok_or("its first part is not its text")?;
+    Ok((text, chunk(end, b"BIN\0")?.map(|(blob, _)| blob)))
 }
 
 /// The library's own validation follows these indices before it has checked them.
@@ -245,6 +266,26 @@ mod tests {
             read(Path::new("a.gltf"), text.as_bytes()).unwrap_err(),
             "its corners are in accessor 7, and it has 2"
         );
+    }
+
+    #[test]
+    fn a_container_is_read_and_its_lengths_are_not_trusted() {
+        let mut bytes = b"glTF\x02\0\0\0\0\0\0\0".to_vec();
+        let text = file(3);
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(b"JSON");
+        bytes.extend(text.as_bytes());
+        assert_eq!(read(Path::new("a.glb"), &bytes).unwrap().parts[0].triangles, [[0, 1, 2]]);
+        for length in 0..bytes.len() {
+            assert!(read(Path::new("a.glb"), &bytes[..length]).is_err(), "{length}");
+        }
+        for at in 4..24 {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = byte;
+                drop(read(Path::new("a.glb"), &damaged));
+            }
+        }
     }
 
     /// Sixty levels of two children each that are one node would be shown 2^60 times.

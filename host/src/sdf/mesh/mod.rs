@@ -5,6 +5,7 @@ mod gltf;
 mod obj;
 mod stl;
 
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use glamx::DVec3;
@@ -78,6 +79,9 @@ pub struct Mesh {
 pub fn load(path: &Path) -> Result<Mesh, MeshError> {
     let read_error = |source| MeshError::Read { path: path.to_owned(), source };
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+    if !["stl", "obj", "dae", "gltf", "glb"].contains(&extension.as_str()) {
+        return Err(MeshError::Unknown { path: path.to_owned() });
+    }
     let found = std::fs::metadata(path).map_err(read_error)?;
     if !found.is_file() {
         return Err(MeshError::Damaged { path: path.to_owned(), reason: "it is no regular file".to_owned() });
@@ -88,14 +92,15 @@ pub fn load(path: &Path) -> Result<Mesh, MeshError> {
         return Err(MeshError::Damaged { path: path.to_owned(), reason });
     }
     let bytes = std::fs::read(path).map_err(read_error)?;
-    let mesh = match extension.as_str() {
+    let read = || match extension.as_str() {
         "stl" => stl::read(&bytes),
         "obj" => obj::read(&bytes),
         "dae" => collada::read(path, &bytes),
-        "gltf" | "glb" => gltf::read(path, &bytes),
-        _ => return Err(MeshError::Unknown { path: path.to_owned() }),
-    }
-    .and_then(Mesh::checked);
+        _ => gltf::read(path, &bytes),
+    };
+    // The libraries under these readers have been seen to panic over damaged files; that must not end a run.
+    let mesh =
+        catch_unwind(read).unwrap_or_else(|_| Err("its reader gave up on it".to_owned())).and_then(Mesh::checked);
     mesh.map_err(|reason| MeshError::Damaged { path: path.to_owned(), reason })
 }
 

@@ -35,16 +35,23 @@ impl World {
         }
     }
 
+    /// What the one model of a document that has no errors is made from, in this world; with warnings as of
+    /// [`World::build`].
+    ///
+    /// # Errors
+    /// All that cannot be built, each with its place in the document.
+    pub fn model_spec(&self, document: &sdf::World) -> Result<(Arc<WorldSpec>, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let reading = self.reading(document);
+        if reading.errors.is_empty() { Ok((Arc::new(reading.spec), reading.warnings)) } else { Err(reading.errors) }
+    }
+
     /// Adds the model of a document that has no errors and one model, as [`World::add_model`]. Gives its id, what it was
     /// made from, and warnings as [`World::build`].
     ///
     /// # Errors
     /// All that cannot be built, each with its place in the document. Nothing is changed then.
     pub fn add(&mut self, document: &sdf::World) -> Result<(u64, Arc<WorldSpec>, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut reading = Reading::new(document);
-        reading.spec.gravity = self.document.gravity;
-        reading.spec.max_step_size = self.document.max_step_size;
-        reading.world();
+        let mut reading = self.reading(document);
         if !reading.errors.is_empty() {
             return Err(reading.errors);
         }
@@ -56,6 +63,14 @@ impl World {
                 Err(vec![Diagnostic::error(Code::ElementInvalid, error.to_string()).at(document.span.clone())])
             }
         }
+    }
+
+    fn reading<'a>(&self, document: &'a sdf::World) -> Reading<'a> {
+        let mut reading = Reading::new(document);
+        reading.spec.gravity = self.document.gravity;
+        reading.spec.max_step_size = self.document.max_step_size;
+        reading.world();
+        reading
     }
 }
 

@@ -1,0 +1,152 @@
+//! From the request of `sim_spawn` to a document with one model.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use glamx::DPose3;
+use quick_xml::escape::escape;
+
+use super::models::{ModelSource, pose_of, texts};
+use crate::sdf::{self, Diagnostic, LoadOptions, Node, Severity, Source, XmlLimits};
+
+/// What the text of a request is called in messages.
+const NAME: &str = "sim_spawn";
+
+/// Reads the model of a request: a document with that model alone, and warnings. Relative names in it are looked up in
+/// `directory`.
+///
+/// # Errors
+/// What is wrong with the request or with the SDF, all of it.
+pub(super) fn read(
+    source: &ModelSource,
+    directory: &Path,
+    options: &LoadOptions,
+) -> Result<(sdf::World, Vec<String>), String> {
+    if let Some(name) = &source.name {
+        check_name(name)?;
+    }
+    let pose = source.pose.as_deref().map(pose_of).transpose()?;
+    let text = match (&source.sdf, &source.uri) {
+        (Some(text), None) => with_overrides(text, source.name.as_deref(), pose.as_ref(), directory)?,
+        (None, Some(uri)) => include(uri, source.name.as_deref(), pose.as_ref()),
+        (Some(_), Some(_)) => return Err("sdf and uri: expected one of them, not both".to_owned()),
+        (None, None) => return Err("expected sdf (a <model> as text) or uri (model://NAME, a path)".to_owned()),
+    };
+    let loaded = sdf::load_source(&Source::new(directory.join(NAME), text), options);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        loaded.diagnostics.iter().cloned().partition(|finding| finding.severity == Severity::Error);
+    if !errors.is_empty() {
+        return Err(list(&errors));
+    }
+    let document = loaded.into_world().filter(|world| {
+        world.models.len() == 1 && world.joints.is_empty() && world.lights.is_empty() && world.actors.is_empty()
+    });
+    match document {
+        Some(document) => Ok((document, texts(warnings.iter()))),
+        None => Err("expected SDF with one <model> and nothing beside it".to_owned()),
+    }
+}
+
+/// All errors in one text.
+pub(super) fn list(errors: &[Diagnostic]) -> String {
+    let shown = texts(errors.iter());
+    let more = errors.len() - shown.len();
+    let mut text = match errors.len() {
+        1 => String::new(),
+        count => format!("{count} errors:\n"),
+    };
+    text.push_str(&shown.join("\n"));
+    if more > 0 {
+        let _ = write!(text, "\nand {more} more");
+    }
+    text
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let shown: String = name.chars().take(80).collect();
+    if name.is_empty() || name.contains("::") || name.chars().any(char::is_control) || name.trim() != name {
+        return Err(format!(
+            "the name '{shown}' cannot be that of a model: expected text without '::' and control characters"
+        ));
+    }
+    if matches!(name, "world" | "__model__" | "__root__") {
+        return Err(format!("the name '{shown}' is reserved by SDF"));
+    }
+    Ok(())
+}
+
+/// A world that includes the model.
+fn include(uri: &str, name: Option<&str>, pose: Option<&DPose3>) -> String {
+    let mut text = format!("<sdf version=\"1.11\"><world name=\"spawn\"><include><uri>{}</uri>", escape(uri));
+    if let Some(name) = name {
+        let _ = write!(text, "<name>{}</name>", escape(name));
+    }
+    if let Some(pose) = pose {
+        text.push_str(&pose_element(pose));
+    }
+    text.push_str("</include></world></sdf>");
+    text
+}
+
+/// The text of a model with another name and pose.
+fn with_overrides(text: &str, name: Option<&str>, pose: Option<&DPose3>, directory: &Path) -> Result<String, String> {
+    let trimmed = text.trim_start_matches('\u{feff}').trim_start();
+    // A bare model is put into the root that it lacks, on the same line, so that places stay what they are.
+    let whole = if trimmed.starts_with("<model") {
+        format!("<sdf version=\"1.11\" xmlns:tw=\"https://tickworks.dev/sdf\">{text}</sdf>")
+    } else {
+        text.to_owned()
+    };
+    if name.is_none() && pose.is_none() {
+        return Ok(whole);
+    }
+    let source = Source::new(directory.join(NAME), whole.clone());
+    // What cannot be read is said when it is loaded.
+    let Ok(document) = sdf::parse(&source, &XmlLimits::default()) else { return Ok(whole) };
+    let root = document.root();
+    let Some(model) = root.child("model").or_else(|| root.child("world").and_then(|world| world.child("model"))) else {
+        return Ok(whole);
+    };
+    let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+    if let Some(name) = name {
+        match model.attributes().find(|attribute| attribute.name() == "name") {
+            Some(attribute) => edits.push((attribute.span().range(), format!("name=\"{}\"", escape(name)))),
+            None => return Err("the <model> has no name attribute".to_owned()),
+        }
+    }
+    if let Some(pose) = pose {
+        let element = pose_element(pose);
+        match model.children().find(|child| child.name() == "pose") {
+            Some(old) => edits.push((old.span().range(), element)),
+            None => edits.push(inserted(&model, &whole, &element)),
+        }
+    }
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut edited = whole;
+    for (range, new) in edits {
+        edited.replace_range(range, &new);
+    }
+    Ok(edited)
+}
+
+/// An element as the first child of a model.
+fn inserted(model: &Node<'_>, text: &str, element: &str) -> (std::ops::Range<usize>, String) {
+    let range = model.span().range();
+    let first = model.children().next().map(|child| child.span().range().start);
+    match first {
+        Some(at) => (at..at, element.to_owned()),
+        // `<model …/>` has nothing inside; `<model …></model>` has its end.
+        None if text[range.clone()].ends_with("/>") => (range.end - 2..range.end, format!(">{element}</model>")),
+        None => {
+            let end = text[range.clone()].rfind("</").map_or(range.end, |at| range.start + at);
+            (end..end, element.to_owned())
+        }
+    }
+}
+
+/// A pose in the world, in numbers that read back as they are.
+fn pose_element(pose: &DPose3) -> String {
+    let p = pose.translation;
+    let [roll, pitch, yaw] = sdf::roll_pitch_yaw(pose.rotation);
+    format!("<pose>{:?} {:?} {:?} {roll:?} {pitch:?} {yaw:?}</pose>", p.x, p.y, p.z)
+}
