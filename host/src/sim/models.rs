@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tickworks_plugin_api::abi::kind;
 use tickworks_plugin_api::parse_request;
 
-use super::commands::{Answered, now};
+use super::commands::{Answered, now, only_fields};
 use super::plugin_specs::model_plugin_specs;
 use super::simulation::{Simulation, Stage};
 use super::spawning;
@@ -37,7 +37,6 @@ pub(super) struct SpawnedModel {
 
 /// What a model is made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ModelSource {
     /// The name that it has in the world; without one, that of the SDF.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,6 +183,7 @@ impl Simulation {
     /// `sim_spawn`: the model is there when the reply is; its plugins start then.
     pub(super) fn spawn(&mut self, request: &Request) -> Answered {
         self.not_while_starting(&request.cmd)?;
+        only_fields(request, &["name", "sdf", "uri", "pose"])?;
         let source: ModelSource = parse_request(&request.cmd, &request.json)?;
         let added = self.add_model(&source).map_err(|text| format!("sim_spawn: {text}"))?;
         let name = self.world.name(added.id).unwrap_or_default().to_owned();

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use tickworks_plugin_api::parse_request;
 
 use super::builtins::PluginEntry;
-use super::commands::{Answered, body, now, refusal_text};
+use super::commands::{Answered, body, now, only_fields, refusal_text};
 use super::plugin_specs::spec;
 use super::simulation::{ReplyTo, Simulation};
 use super::spawning;
@@ -17,7 +17,6 @@ use crate::suggest::nearest;
 
 /// `plugin_load`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PluginLoadRequest {
     /// Names or paths, weakest first. All are stronger than those that run.
     #[serde(default)]
@@ -37,7 +36,6 @@ pub struct PluginLoadReply {
 
 /// `plugin_unload`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PluginUnloadRequest {
     /// The instance's name, as `plugin_list` has it.
     pub plugin: String,
@@ -65,6 +63,7 @@ impl Simulation {
     /// `plugin_load`: the reply comes when they have started, or says why they have not.
     pub(super) fn plugin_load(&mut self, to: ReplyTo, request: &Request) -> Answered {
         self.not_while_starting(&request.cmd)?;
+        only_fields(request, &["plugins", "sdf"])?;
         let PluginLoadRequest { plugins, sdf } = parse_request(&request.cmd, &request.json)?;
         let specs = match (plugins.as_slice(), &sdf) {
             ([], None) => {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tickworks_plugin_api::{EntityId, Operation, parse_request};
 
-use super::commands::{Answered, body, refusal_text};
+use super::commands::{Answered, body, only_fields, refusal_text};
 use super::load::{Opened, pace_of};
 use super::models::{Spawned, texts};
 use super::plugin_specs::plugin_specs;
@@ -17,7 +17,6 @@ use crate::sdf::Severity;
 
 /// `sim_reload_world`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ReloadRequest {
     /// Another file, relative to the directory of the one that runs; without it, that one again.
     pub file: Option<PathBuf>,
@@ -53,6 +52,7 @@ impl Simulation {
     /// Reads the file and, if it is right, goes over to its world; the reply comes when its plugins have started.
     pub(super) fn reload(&mut self, to: ReplyTo, request: &Request) -> Answered {
         self.not_while_starting(&request.cmd)?;
+        only_fields(request, &["file"])?;
         let ReloadRequest { file } = parse_request(&request.cmd, &request.json)?;
         let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
         let file = file.map_or_else(|| self.world_file.clone(), |file| directory.join(file));
