@@ -266,6 +266,12 @@ fn usage(pid: u32) -> BTreeMap<String, u64> {
         .into()
 }
 
+/// The same, once the threads of the last starts have ended.
+fn settled(pid: u32) -> BTreeMap<String, u64> {
+    std::thread::sleep(Duration::from_millis(300));
+    usage(pid)
+}
+
 fn cycles(client: &mut Client, model: &str, count: usize) {
     let cycle = [
         spawn(model, "guest", &[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
@@ -289,10 +295,11 @@ fn come_and_go(first: usize, more: usize) {
     let host = Host::start(scene.file(), &ALL, &FAST);
     let mut client = host.json();
     cycles(&mut client, &model, first);
-    let before = usage(host.process().pid());
+    let before = settled(host.process().pid());
     cycles(&mut client, &model, more);
-    let after = usage(host.process().pid());
+    let after = settled(host.process().pid());
     assert_eq!((before["threads"], before["files"]), (after["threads"], after["files"]), "{before:?} {after:?}");
+    println!("{before:?} {after:?}");
     assert!(after["rss"] as f64 <= before["rss"] as f64 * 1.05, "{before:?} {after:?}");
     assert_eq!(names(&mut client), ["ground", "uav0"]);
 }
