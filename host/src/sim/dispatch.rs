@@ -52,6 +52,7 @@ impl Simulation {
                 self.steps.retain(|step| step.to.session != session);
                 self.steps_changed();
                 self.queue.set_stepping(session, false);
+                self.queue.set_loading(session, false);
                 (session, When::BetweenTicks, Item::Closed)
             }
         };

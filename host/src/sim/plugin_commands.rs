@@ -79,6 +79,7 @@ impl Simulation {
         let keys = self.plugins.reports().into_iter().map(|report| report.key);
         let keys = keys.filter(|key| !before.contains(key)).collect();
         self.loads.push(Loading { to, load, keys });
+        self.queue.set_loading(to.session, true);
         Ok(None)
     }
 
@@ -107,7 +108,7 @@ impl Simulation {
         let (started, not): (Vec<_>, Vec<_>) = reports.iter().partition(|report| report.state == PluginState::Started);
         if started.len() == loading.keys.len() {
             let plugins = started.into_iter().map(|report| self.plugin_entry(report)).collect();
-            self.reply(loading.to, body(&PluginLoadReply { status: "loaded", plugins }));
+            self.reply_of_load(loading.to, body(&PluginLoadReply { status: "loaded", plugins }));
             return;
         }
         let mut text = format!("plugin_load: {} of {} plugins started", started.len(), loading.keys.len());
@@ -126,7 +127,7 @@ impl Simulation {
         for report in &not {
             self.plugins.unload(report.key);
         }
-        self.reply(loading.to, Body::error(text));
+        self.reply_of_load(loading.to, Body::error(text));
     }
 
     /// What is still starting has been ended by `cmd`.

@@ -2,7 +2,7 @@
 //!
 //! A connection sees its own effects in order: nothing of it overtakes. A read waits behind a move until physics has run;
 //! what changes the run (reset, pause, …) waits until the tick ends; behind a `sim_step` only messages that need a tick
-//! go on, since its ticks are what they need.
+//! go on, since its ticks are what they need; behind a command that waits for plugins to start nothing goes on.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -53,6 +53,8 @@ struct Session {
     awaits_physics: bool,
     /// A `sim_step` of it has not come to its end.
     stepping: bool,
+    /// A command of it waits for plugins to start.
+    loading: bool,
     /// The pass in which one of its items had to wait: those behind it wait as well.
     blocked_in: u64,
 }
@@ -122,6 +124,13 @@ impl Queue {
         }
     }
 
+    /// A command of this connection waits for plugins to start, or has its reply.
+    pub fn set_loading(&mut self, session: SessionId, loading: bool) {
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.loading = loading;
+        }
+    }
+
     /// A connection is there.
     pub fn opened(&mut self, session: SessionId) {
         self.sessions.entry(session).or_default();
@@ -145,6 +154,9 @@ impl Queue {
 
 impl Session {
     fn can(&self, when: When, phase: Phase) -> bool {
+        if self.loading {
+            return false;
+        }
         match (when, phase) {
             (When::Anytime, Phase::Tick) => !self.awaits_physics && !self.stepping,
             (When::Anytime | When::BetweenTicks, Phase::Between { .. }) => !self.stepping,
@@ -237,6 +249,21 @@ mod tests {
         assert_eq!(pass(&mut queue, Phase::Tick), [1]);
         queue.set_stepping(a, false);
         assert_eq!(pass(&mut queue, STANDS), [2, 3]);
+    }
+
+    #[test]
+    fn behind_a_command_that_waits_for_plugins_nothing_goes_on() {
+        let mut queue = Queue::default();
+        let (a, b) = (SessionId(1), SessionId(2));
+        assert!(queue.arrived(a, When::BetweenTicks, item(0), STANDS).is_some());
+        queue.set_loading(a, true);
+        for (slot, when) in [When::InTick, When::Anytime, When::BetweenTicks].into_iter().enumerate() {
+            assert!(queue.arrived(a, when, item(slot as u64 + 1), STANDS).is_none());
+        }
+        assert!(queue.arrived(b, When::Anytime, item(0), STANDS).is_some(), "another connection's goes on");
+        assert_eq!(pass(&mut queue, Phase::Tick), [0; 0]);
+        queue.set_loading(a, false);
+        assert_eq!(pass(&mut queue, STANDS), [1, 2, 3]);
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl Simulation {
         self.interrupt_steps(&request.cmd);
         self.plugins.unload_all();
         self.answer_ended_loads(&request.cmd);
+        self.push_ended_plugins();
         let claims = self.claims.take();
         let names: Vec<_> =
             claims.into_iter().map(|(session, robot)| (session, robot, self.robot_name(robot))).collect();
@@ -93,6 +94,7 @@ impl Simulation {
         self.specs = specs;
         let warnings = texts(opened.findings.iter().filter(|finding| finding.severity != Severity::Error));
         self.reloading = Some(Reloading { to, load, warnings });
+        self.queue.set_loading(to.session, true);
         Ok(None)
     }
 
@@ -113,14 +115,14 @@ impl Simulation {
             failed,
             warnings: reloading.warnings,
         };
-        self.reply(reloading.to, body(&reply));
+        self.reply_of_load(reloading.to, body(&reply));
         self.all_started();
     }
 
     /// A reload that waits for plugins which can never start.
     pub(super) fn abandon_reload(&mut self, reason: &str) {
         if let Some(reloading) = self.reloading.take() {
-            self.reply(reloading.to, Body::error(format!("sim_reload_world: {reason}")));
+            self.reply_of_load(reloading.to, Body::error(format!("sim_reload_world: {reason}")));
         }
     }
 

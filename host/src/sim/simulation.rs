@@ -104,6 +104,12 @@ impl Simulation {
         View { world: &self.world, moment: self.moment() }
     }
 
+    /// The reply of a command that has waited for plugins; what is behind it on its connection can go on.
+    pub(super) fn reply_of_load(&mut self, to: ReplyTo, body: Body) {
+        self.queue.set_loading(to.session, false);
+        self.reply(to, body);
+    }
+
     /// Sends a reply; it goes out with the next flush.
     pub(super) fn reply(&self, to: ReplyTo, body: Body) {
         self.net.reply(to.session, to.slot, body);
@@ -238,22 +244,7 @@ impl Simulation {
 
     /// What may happen at any time between two ticks.
     fn between_ticks(&mut self) {
-        for event in self.plugins.poll() {
-            self.push_plugin_event(&event);
-            match event {
-                TrackerEvent::Changed(report, _) => {
-                    if let PluginState::Failed(reason) = &report.state {
-                        tracing::error!(plugin = report.instance, "failed: {reason}");
-                    }
-                }
-                // Those of an incomplete load that have started run all the same.
-                TrackerEvent::AllStarted { load, .. } | TrackerEvent::Incomplete { load, .. } => {
-                    self.tell_all_started();
-                    self.plugin_load_ended(load);
-                    self.load_ended(load);
-                }
-            }
-        }
+        self.hear_of_plugins();
         let moment = self.moment();
         self.plugins.on_wake(&View { world: &self.world, moment });
         self.take_arrived();
@@ -262,8 +253,47 @@ impl Simulation {
             self.inbox.settle();
             self.take_arrived();
         }
+        // Commands may have loaded plugins; loads that fail at once wake nobody, and what waited for their end can go on.
+        while self.hear_of_plugins() {
+            self.take_arrived();
+        }
         self.push_published();
         self.net.flush();
+    }
+
+    /// Tells what has become of plugins since the last time, if anything has.
+    fn hear_of_plugins(&mut self) -> bool {
+        let mut heard = false;
+        loop {
+            let events = self.plugins.poll();
+            if events.is_empty() {
+                return heard;
+            }
+            heard = true;
+            for event in events {
+                self.push_plugin_event(&event);
+                match event {
+                    TrackerEvent::Changed(report, _) => {
+                        if let PluginState::Failed(reason) = &report.state {
+                            tracing::error!(plugin = report.instance, "failed: {reason}");
+                        }
+                    }
+                    // Those of an incomplete load that have started run all the same.
+                    TrackerEvent::AllStarted { load, .. } | TrackerEvent::Incomplete { load, .. } => {
+                        self.tell_all_started();
+                        self.plugin_load_ended(load);
+                        self.load_ended(load);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells that all plugins have been ended, to those who follow that.
+    pub(super) fn push_ended_plugins(&mut self) {
+        for event in self.plugins.poll() {
+            self.push_plugin_event(&event);
+        }
     }
 
     /// Takes what has arrived; what may be answered at once is.
