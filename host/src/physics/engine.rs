@@ -106,7 +106,7 @@ impl Physics {
             parallel: false,
             threads: options.threads,
         };
-        physics.allow_speed(options.max_speed);
+        physics.allow_speed(options.max_speed.max(FASTEST));
         physics
     }
 
@@ -154,7 +154,14 @@ impl Physics {
             builder = builder.additional_mass_properties(properties);
         }
         self.changed = true;
-        let handle = BodyHandle(self.world.insert_body(builder));
+        let mut body = builder.build();
+        let activation = body.activation_mut();
+        // Below zero it never sleeps.
+        if activation.normalized_linear_threshold > 0.0 {
+            activation.normalized_linear_threshold = STILL[0];
+            activation.angular_threshold = STILL[1];
+        }
+        let handle = BodyHandle(self.world.insert_body(body));
         // So that the centre of mass is right before the first step.
         let world = &mut self.world;
         if let Some(body) = world.bodies.get_mut(handle.0) {
@@ -466,6 +473,13 @@ impl Physics {
 /// it. So many times more inertia than it has does that. (A head-on impact on a flat face would else spin it: the solver
 /// takes the corners of the face one after the other.)
 const STEADY: f64 = 1e9;
+
+/// What moves slower than this (m/s, rad/s) for half a second rests. The engine's own numbers, fifty times as large, would freeze a
+/// pendulum that swings slowly, and what has just begun to fall over or to slide.
+const STILL: [f32; 2] = [1e-3, 1e-2];
+
+/// Speed that any body may reach, m/s: that of a bullet ten times over.
+const FASTEST: f64 = 10_000.0;
 
 /// Further passes of the solver over what bodies with joints are part of. Light wheels under a heavy chassis creep without
 /// them: 25 kg on wheels of 1.5 kg by 7 mm/s, with them not at all.
