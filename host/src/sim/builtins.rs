@@ -330,6 +330,8 @@ pub struct InfoReply {
     pub connections: usize,
     /// "starting" until every plugin has started, then "running".
     pub stage: &'static str,
+    /// The file that the run is recorded in, while it is.
+    pub recording: Option<String>,
 }
 
 /// One robot in the reply of `sim_get_info`.

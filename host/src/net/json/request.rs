@@ -54,6 +54,7 @@ fn request(text: &str, top: &Top<'_>) -> Result<Request, String> {
     // Taken out of the text as a value that is JSON, so it can only fail to be a string, or hold half a surrogate pair.
     let cmd = serde_json::from_str(cmd.get()).map_err(|_| wrong_cmd(&cut(cmd.get())))?;
     let robot_id = top.robot_id.map_or(RobotIdField::Absent, |raw| robot_id(raw.get()));
+    let text = text.trim_ascii();
     let mut json = room_for(text.len())?;
     json.extend_from_slice(text.as_bytes());
     Ok(Request { cmd, robot_id, has_id: false, json, unfit: None })
