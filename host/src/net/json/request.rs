@@ -172,7 +172,7 @@ mod tests {
         let Parsed { request, id } = ok(line);
         assert_eq!(request.cmd, "move");
         assert_eq!(request.robot_id, RobotIdField::Integer(3));
-        assert_eq!(request.json, line.as_bytes());
+        assert_eq!(request.json, line.trim().as_bytes());
         assert_eq!(id, None);
         assert_eq!(ok("\u{feff}{\"cmd\":\"x\"}").request.json, b"{\"cmd\":\"x\"}");
         assert_eq!(ok(r#"{"c\u006dd":"he\u006cp\n"}"#).request.cmd, "help\n");
