@@ -444,7 +444,7 @@ pub struct ResetReply {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
     /// Plugins of models that are there again, which start now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starting: Vec<String>,
 }
 
