@@ -427,8 +427,7 @@ fn a_past_run_goes_on_with_live_clients() {
 }
 
 #[test]
-fn sessions_of_the_recording_are_not_those_of_clients_that_come_after_it() {
-    // What a plugin does for a session shows in its state.
+fn what_still_waited_for_recorded_connections_is_gone_at_the_hand_over() {
     let scratch = Scratch::new();
     let file = scratch.path().join("a.rec");
     let host = record("arena.sdf", &file, &["--paused", "--fast"]);
