@@ -28,6 +28,7 @@ fn script(robot: u64, state: &Value) -> Vec<(Value, &'static [&'static str])> {
                 "paused",
                 "plugins",
                 "real_time_factor",
+                "recording",
                 "robots",
                 "seed",
                 "sim_time",

@@ -162,7 +162,9 @@ fn the_plugin_of_a_model_comes_and_goes_with_it_and_is_destroyed_exactly_once() 
         "<model name='m'><link name='l'/><plugin filename='{}' name='p'><a>1</a></plugin></model>",
         plugin.display()
     );
-    let host = Host::start_with(scene.file(), &ALL, &FAST, |command| drop(command.env("TICKWORKS_DIARY", &path)));
+    let host = Host::start_with(scene.file(), &ALL, &FAST, |command| {
+        command.env("TICKWORKS_DIARY", &path);
+    });
     let mut client = host.json();
     let spawned = client.ok(spawn(&model, "one", &[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]));
     assert_eq!(spawned["plugins"], json!(["one::p"]));
@@ -200,7 +202,9 @@ fn a_removed_model_returns_with_its_plugin_at_a_reset() {
     let path = scene.dir().join("diary");
     let scene = scene
         .with(&format!("<model name='m'><link name='l'/><plugin filename='{}' name='p'/></model>", plugin.display()));
-    let host = Host::start_with(scene.file(), &ALL, &FAST, |command| drop(command.env("TICKWORKS_DIARY", &path)));
+    let host = Host::start_with(scene.file(), &ALL, &FAST, |command| {
+        command.env("TICKWORKS_DIARY", &path);
+    });
     let mut client = host.json();
     client.step(1);
     let fresh = client.ok(json!({"cmd": "sim_reset"}));

@@ -14,6 +14,7 @@ mod convert;
 mod logging;
 mod plugin;
 mod progress;
+mod replay;
 mod resolve;
 mod run;
 mod signals;
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Run a world with plugins, and serve clients on a TCP port
     Run(run::Run),
+    /// Run a recording of run --record again as fast as possible, and compare the two
+    Replay(replay::Replay),
     /// Read an SDF file and say exactly what is wrong with it
     Check(check::Check),
     /// Look a URI up as a world would, and show each place that is tried
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
     logging::start();
     let done = match cli.command {
         Command::Run(run) => run.execute(signals),
+        Command::Replay(replay) => replay.execute(signals),
         Command::Check(check) => check.execute(),
         Command::Resolve(resolve) => resolve.execute(),
         Command::Convert(convert) => convert.execute(),

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use crate::plugin::{Counts, PluginReport, PluginState};
 use crate::sdf::Diagnostic;
-use crate::sim::{Ended, Observer, Pace, Ready};
+use crate::sim::{Ended, Observer, Pace, Ready, Replayed, ReplayedTo};
 use crate::text::one_line;
 
 /// Prints what a run tells: its course to stdout, what is wrong to stderr.
@@ -87,6 +87,23 @@ impl Observer for Progress {
         ));
         self.line(&format!("  robots:  {}", or_none(&ready.robots)));
         self.line(&format!("  plugins: {}", or_none(&ready.plugins)));
+    }
+
+    fn replayed(&mut self, replayed: &Replayed) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        let Replayed { ticks, sim_time, messages, connections, hashes, to } = replayed;
+        self.line(&format!(
+            "replayed {ticks} ticks ({sim_time:.3} s) and {messages} messages of {connections} connections; {hashes} hashes \
+             are equal"
+        ));
+        match to {
+            ReplayedTo::End => {}
+            ReplayedTo::Cut => self.line(&format!("the recording ends without its end record, at tick {ticks}")),
+            ReplayedTo::Tick => self.line("the connections of the recording are closed, and time stands"),
+            ReplayedTo::Stop => self.line("the replay was stopped before the end of the recording"),
+        }
     }
 
     fn ended(&mut self, ended: &Ended) {

@@ -10,7 +10,7 @@ use super::values::{MOST_BYTES, count_within, number_within, seconds, whole_with
 use super::{Done, FAILED, signals, warn_of_missing_dirs};
 use crate::net::{self, NetOptions, Token};
 use crate::plugin::crash;
-use crate::sim::{self, Options, Pace, Stop};
+use crate::sim::{self, Options, Pace, SimError, Stop};
 
 /// Run a world with plugins, and serve clients on a TCP port
 #[derive(Args, Debug)]
@@ -60,6 +60,9 @@ pub struct Run {
     /// Threads for physics; the result is the same with any number [default: as many as pay off]
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// Record what comes from clients in this file, which must not exist yet, for tickworks replay
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     limits: Limits,
 }
@@ -67,7 +70,7 @@ pub struct Run {
 /// What clients may do.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Clients")]
-struct Limits {
+pub(super) struct Limits {
     /// A file with a token that each connection must give first (auth)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -99,38 +102,10 @@ impl Run {
         signals::watch(stop.clone(), signals)?;
         let options = self.options()?;
         warn_of_missing_dirs(&self.plugin_dirs);
-        crash::install();
-        // The end of a run is no exit: see below.
-        let _no_exit = crash::forbid_exit();
-        let ended = sim::run(&options, &stop, &mut Progress::new());
-        // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
-        let status = match ended {
-            Ok(()) => 0,
-            Err(error) => {
-                super::complain(error);
-                FAILED
-            }
-        };
-        super::exit(status)
+        to_the_end(|| sim::run(&options, &stop, &mut Progress::new()))
     }
 
     fn options(&self) -> Result<Options, String> {
-        let listen = net::resolve(&self.listen).map_err(|error| format!("--listen {}: {error}", self.listen))?;
-        let token = match &self.limits.token_file {
-            None => None,
-            Some(file) => Some(
-                Token::new(super::read_token(file)?)
-                    .map_err(|error| format!("--token-file {}: {error}", file.display()))?,
-            ),
-        };
-        let mut net = NetOptions::new(listen);
-        net.token = token;
-        net.max_connections = self.limits.max_connections;
-        net.max_frame = self.limits.max_frame;
-        net.max_outstanding_requests = self.limits.max_outstanding_requests;
-        net.max_outstanding_bytes = self.limits.max_outstanding_bytes;
-        net.max_buffered_bytes = self.limits.max_buffered_bytes;
-        net.drain_timeout = self.limits.drain_timeout;
         let pace = match (self.fast, self.real_time_factor) {
             (true, _) => Some(Pace::Fast),
             (false, Some(factor)) => Some(Pace::RealTime(factor)),
@@ -141,7 +116,7 @@ impl Run {
             model_paths: self.model_paths.clone(),
             plugins: self.plugins.clone(),
             plugin_dirs: self.plugin_dirs.clone(),
-            net,
+            net: self.limits.net(&self.listen)?,
             rate: self.rate,
             pace,
             seed: self.seed,
@@ -150,8 +125,48 @@ impl Run {
             keep_going: self.keep_going,
             plugin_start_timeout: self.plugin_start_timeout,
             threads: self.threads,
+            record: self.record.clone(),
         })
     }
+}
+
+impl Limits {
+    /// A server on this address, with these limits.
+    pub fn net(&self, listen: &str) -> Result<NetOptions, String> {
+        let address = net::resolve(listen).map_err(|error| format!("--listen {listen}: {error}"))?;
+        let token = match &self.token_file {
+            None => None,
+            Some(file) => Some(
+                Token::new(super::read_token(file)?)
+                    .map_err(|error| format!("--token-file {}: {error}", file.display()))?,
+            ),
+        };
+        let mut net = NetOptions::new(address);
+        net.token = token;
+        net.max_connections = self.max_connections;
+        net.max_frame = self.max_frame;
+        net.max_outstanding_requests = self.max_outstanding_requests;
+        net.max_outstanding_bytes = self.max_outstanding_bytes;
+        net.max_buffered_bytes = self.max_buffered_bytes;
+        net.drain_timeout = self.drain_timeout;
+        Ok(net)
+    }
+}
+
+/// Lets a run or a replay go to its end, and ends the process with its status.
+pub(super) fn to_the_end(run: impl FnOnce() -> Result<(), SimError>) -> Done {
+    crash::install();
+    // The end of a run is no exit: see below.
+    let _no_exit = crash::forbid_exit();
+    // Plugins stay mapped and their threads may still run: an exit that called their destructors could crash or hang.
+    let status = match run() {
+        Ok(()) => 0,
+        Err(error) => {
+            super::complain(error);
+            FAILED
+        }
+    };
+    super::exit(status)
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -162,11 +177,11 @@ fn factor(text: &str) -> Result<f64, String> {
     number_within(text, 0.001, 1000.0, "simulated seconds per wall second (for as fast as possible: --fast)")
 }
 
-fn any_whole(text: &str) -> Result<u64, String> {
+pub(super) fn any_whole(text: &str) -> Result<u64, String> {
     whole_within(text, 0, u64::MAX, "")
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+pub(super) fn threads(text: &str) -> Result<usize, String> {
     count_within(text, 1, 256, "threads")
 }
 

@@ -20,10 +20,10 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// Signals that are caught and not asked for yet.
 pub struct Caught(Signals);
 
-/// Catches SIGINT and SIGTERM from now on where the command line asks for a run; all else ends by them as usual. The
+/// Catches SIGINT and SIGTERM from now on where the command line asks for a run or its replay; all else ends by them as usual. The
 /// first thing that a program does: until then a signal ends it in the way of the system.
 pub fn catch_for_a_run() -> Option<Caught> {
-    let is_run = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    let is_run = std::env::args_os().nth(1).is_some_and(|command| command == "run" || command == "replay");
     if is_run { caught().ok() } else { None }
 }
 

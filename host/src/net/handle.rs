@@ -135,7 +135,9 @@ impl NetHandle {
     /// and key; events are not slowed. Another call changes the rate.
     pub fn subscribe(&self, session: SessionId, topic: &Topic, rate_hz: Option<f64>) {
         topic.add_subscriber();
-        self.send(FromSim::Subscribe { session, topic: topic.clone(), rate_hz });
+        if !self.send(FromSim::Subscribe { session, topic: topic.clone(), rate_hz }) {
+            topic.drop_subscriber();
+        }
     }
 
     /// Ends it.
@@ -179,12 +181,16 @@ impl NetHandle {
         topics.get(name).is_some_and(Topic::has_subscribers)
     }
 
-    pub(super) fn send(&self, message: FromSim) {
-        // When the network thread is gone there is nobody to tell: the message is dropped.
-        if let Err(TrySendError::Full(message)) = self.queue.try_send(message) {
-            // It must be woken first, or both would wait: it makes room as soon as it runs.
-            self.shared.wake();
-            let _ = self.queue.send(message);
+    /// `false`: the network thread is gone, there is nobody to tell, and the message is dropped.
+    pub(super) fn send(&self, message: FromSim) -> bool {
+        match self.queue.try_send(message) {
+            Ok(()) => true,
+            Err(TrySendError::Disconnected(_)) => false,
+            Err(TrySendError::Full(message)) => {
+                // It must be woken first, or both would wait: it makes room as soon as it runs.
+                self.shared.wake();
+                self.queue.send(message).is_ok()
+            }
         }
     }
 }

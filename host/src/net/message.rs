@@ -55,8 +55,8 @@ pub struct Request {
     /// The whole request as the text of one JSON object, whose keys at the top are unique, whose numbers are finite,
     /// and which nests at most 64 deep.
     ///
-    /// From a connection that speaks JSON these are the client's own bytes, with `id` where it sent one. From one that
-    /// speaks MessagePack it is written anew without `id`, with binary values as base64 text.
+    /// From a connection that speaks JSON these are the client's own bytes from `{` to `}`, with `id` where it sent one.
+    /// From one that speaks MessagePack it is written anew without `id`, with binary values as base64 text.
     pub json: Vec<u8>,
     /// A field has a value without a JSON form (NaN, say), and is null in `json`. This is the sentence that the request is
     /// to be refused with, by the simulation, which knows what else belongs into the refusal of its command.

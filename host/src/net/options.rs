@@ -47,6 +47,8 @@ pub struct NetOptions {
     /// Messages that may wait for the simulation, over all connections; when it is full, no connection is read.
     /// Default 8192.
     pub queue: usize,
+    /// Sessions are numbered from the one after this: those up to it have been another run's. Default 0.
+    pub sessions_after: u64,
 }
 
 impl NetOptions {
@@ -66,6 +68,7 @@ impl NetOptions {
             max_queued_event_bytes: 8 << 20,
             first_request_timeout: Duration::from_secs(10),
             queue: 8192,
+            sessions_after: 0,
         }
     }
 

@@ -82,6 +82,17 @@ impl Net {
         Ok((Self { local_addr, handle, thread: Some(thread) }, inbox))
     }
 
+    /// Without port and thread: nothing arrives, and what is sent goes nowhere.
+    ///
+    /// # Errors
+    /// A system that has no file descriptor left for it.
+    pub fn nowhere() -> io::Result<(Self, Inbox)> {
+        let shared = Arc::new(Shared::new(mio::Waker::new(Poll::new()?.registry(), WAKER)?));
+        let handle = NetHandle { queue: bounded(1).0, shared: Arc::clone(&shared) };
+        let local_addr = SocketAddr::from(([0; 4], 0));
+        Ok((Self { local_addr, handle, thread: None }, Inbox { queue: bounded(1).1, shared }))
+    }
+
     /// The address that is listened on, with the port that was found for port 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
@@ -169,6 +180,7 @@ impl Server {
     ) -> Self {
         let held = Held::new(options.max_buffered_bytes);
         Self {
+            last_session: options.sessions_after,
             options,
             poll,
             listener: Some(listener),
@@ -183,7 +195,6 @@ impl Server {
             connections: Vec::new(),
             free: Vec::new(),
             sessions: HashMap::new(),
-            last_session: 0,
             audience: Vec::new(),
             queue: VecDeque::new(),
             deadlines: BTreeSet::new(),

@@ -33,7 +33,9 @@ mod view;
 pub use error::{LoadError, LoadErrorKind};
 pub use host_table::{Published, Waker};
 pub use library::{Door, Library};
-pub use manager::{Answer, LoadContext, Manager, ManagerOptions, OwnedCommand, PluginSpec, StartReport, reply_of};
+pub use manager::{
+    Answer, LoadContext, Manager, ManagerOptions, OwnedCommand, PluginSpec, StartEnd, StartReport, reply_of,
+};
 pub use response::{MessageIn, PluginFailure, PluginResponse, check_command};
 pub use search::Search;
 pub use state::SavedPlugin;

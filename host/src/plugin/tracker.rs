@@ -285,6 +285,11 @@ impl Tracker {
         load.is_some_and(|load| !self.open_loads.contains(&load))
     }
 
+    /// Whether the end of a load has not been told.
+    pub fn is_open(&self, load: u64) -> bool {
+        self.open_loads.contains(&load)
+    }
+
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }

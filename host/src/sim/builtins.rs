@@ -330,6 +330,8 @@ pub struct InfoReply {
     pub connections: usize,
     /// "starting" until every plugin has started, then "running".
     pub stage: &'static str,
+    /// The file that the run is recorded in, while it is.
+    pub recording: Option<String>,
 }
 
 /// One robot in the reply of `sim_get_info`.
@@ -442,7 +444,7 @@ pub struct ResetReply {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
     /// Plugins of models that are there again, which start now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starting: Vec<String>,
 }
 

@@ -145,6 +145,7 @@ impl Simulation {
                 Stage::Starting => "starting",
                 Stage::Running => "running",
             },
+            recording: self.recording(),
         }
     }
 

@@ -42,6 +42,7 @@ impl Awaiting {
 impl Simulation {
     /// Takes one thing that the net thread sent.
     pub(super) fn arrived(&mut self, arrived: ToSim) {
+        self.record_arrival(&arrived);
         let (session, when, item) = match arrived {
             ToSim::Opened { session, .. } => return self.queue.opened(session),
             ToSim::Request { session, slot, request } => {

@@ -14,6 +14,7 @@ use super::options::{Observer, Options, Ready, SimError};
 use super::plugin_specs::plugin_specs;
 use super::pushes::Topics;
 use super::queue::Queue;
+use super::recording::Recorder;
 use super::simulation::{Simulation, Stage};
 use super::stop::Stop;
 use crate::net::{Inbox, Net};
@@ -30,15 +31,30 @@ const DEFAULT_RATE: f64 = 60.0;
 /// # Errors
 /// See [`SimError`]. What is wrong with the world's file goes to the observer.
 pub fn run(options: &Options, stop: &Stop, observer: &mut dyn Observer) -> Result<(), SimError> {
-    // The port first: a busy one is said before anything else is done.
+    // The file and the port first: what does not work is said before anything else is done.
+    let recorder = options.record.as_deref().map(|file| Recorder::create(file, options.rate)).transpose();
+    let recorder = recorder.map_err(SimError::Recording)?;
     let (net, inbox) = Net::start(options.net.clone()).map_err(SimError::Listen)?;
-    let ended = serve(options, stop, observer, &net, inbox);
+    let ended = serve(options, stop, observer, (&net, inbox), recorder);
     net.stop();
     ended
 }
 
-fn serve(options: &Options, stop: &Stop, observer: &mut dyn Observer, net: &Net, inbox: Inbox) -> Result<(), SimError> {
-    let Some(mut simulation) = Simulation::load(options, stop, observer, net, inbox)? else { return Ok(()) };
+fn serve(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    (net, inbox): (&Net, Inbox),
+    recorder: Option<Recorder>,
+) -> Result<(), SimError> {
+    let mut simulation = Simulation::set_up(options, stop, observer, net, inbox)?;
+    if let Some(recorder) = recorder {
+        simulation.begin_recording(recorder, options).map_err(SimError::Recording)?;
+    }
+    if !simulation.start(observer)? {
+        simulation.end_recording(None);
+        return Ok(());
+    }
     observer.ready(&simulation.ready(net.local_addr()));
     let ended = simulation.run()?;
     observer.ended(&ended);
@@ -58,6 +74,18 @@ impl Simulation {
         net: &Net,
         inbox: Inbox,
     ) -> Result<Option<Self>, SimError> {
+        let mut simulation = Self::set_up(options, stop, observer, net, inbox)?;
+        Ok(simulation.start(observer)?.then_some(simulation))
+    }
+
+    /// Loads a world and begins to start its plugins.
+    pub(super) fn set_up(
+        options: &Options,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+        net: &Net,
+        inbox: Inbox,
+    ) -> Result<Self, SimError> {
         let build = BuildOptions {
             rate_hz: options.rate,
             seed: options.seed,
@@ -95,7 +123,7 @@ impl Simulation {
 
         let pace = options.pace.unwrap_or_else(|| pace_of(&document));
         let handle = net.handle();
-        let mut simulation = Self {
+        Ok(Self {
             clock: Clock::new(world.tick_dt(), pace, options.paused),
             world,
             plugins,
@@ -126,8 +154,9 @@ impl Simulation {
             spawned: Spawned::default(),
             reloading: None,
             loads: Vec::new(),
-        };
-        Ok(simulation.start(observer)?.then_some(simulation))
+            recorder: None,
+            replaying: false,
+        })
     }
 }
 
@@ -223,7 +252,7 @@ pub(super) fn pace_of(world: &sdf::World) -> Pace {
 
 impl Simulation {
     /// What runs, for people.
-    fn ready(&self, address: std::net::SocketAddr) -> Ready {
+    pub(super) fn ready(&self, address: std::net::SocketAddr) -> Ready {
         let robots = self.world.robot_ids().filter_map(|id| {
             let info = super::view::robot_info(&self.world, tickworks_plugin_api::EntityId(id))?;
             Some(format!("{} ({})", info.name, info.kind))

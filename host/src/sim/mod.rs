@@ -8,6 +8,7 @@
 //! - [`clock`]: when ticks are due; [`queue`]: what waits for which moment; [`claims`]: whose robot is whose
 //! - [`dispatch`]: from a request to its owner; [`arbiter`]: which plugin's command wins; [`view`]: the world for plugins
 //! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get
+//! - [`recording`]: what enters a run, written down; [`script`]: read again; [`replay`]: run again
 //! - [`models`], [`spawning`]: models that come and go; [`reset`], [`reload`]: the start, another world; [`plugin_commands`], [`plugin_specs`]: plugins
 #![forbid(unsafe_code)]
 
@@ -24,8 +25,11 @@ mod plugin_commands;
 mod plugin_specs;
 mod pushes;
 mod queue;
+mod recording;
 mod reload;
+mod replay;
 mod reset;
+mod script;
 mod simulation;
 mod spawning;
 mod state;
@@ -35,7 +39,8 @@ mod view;
 
 pub use clock::Pace;
 pub use load::{check_build, run};
-pub use options::{Ended, Observer, Options, Ready, SimError};
+pub use options::{Ended, Observer, Options, Ready, Replayed, ReplayedTo, SimError};
+pub use replay::{Replay, replay};
 pub use simulation::Simulation;
 pub use stop::Stop;
 pub use view::{Moment, View};

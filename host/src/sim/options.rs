@@ -40,6 +40,8 @@ pub struct Options {
     pub plugin_start_timeout: Duration,
     /// Threads for physics; `None`: as many as pay off.
     pub threads: Option<usize>,
+    /// A file to make, in which the run is recorded.
+    pub record: Option<PathBuf>,
 }
 
 /// Hears what goes on: the command line prints it.
@@ -52,6 +54,8 @@ pub trait Observer {
     fn ready(&mut self, ready: &Ready);
     /// The run has ended in order.
     fn ended(&mut self, ended: &Ended);
+    /// A recording has been replayed, as far as was asked for.
+    fn replayed(&mut self, _replayed: &Replayed) {}
 }
 
 /// What runs, once it does.
@@ -87,6 +91,36 @@ pub struct Ended {
     pub state_hash: Option<u64>,
 }
 
+/// How far a recording was replayed.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// Ticks that have run.
+    pub ticks: u64,
+    /// The same in seconds of simulated time.
+    pub sim_time: f64,
+    /// Requests that were in them.
+    pub messages: u64,
+    /// Connections that these came from.
+    pub connections: u64,
+    /// Hashes that were compared, all of them equal.
+    pub hashes: u64,
+    /// Where it ended.
+    pub to: ReplayedTo,
+}
+
+/// Where a replay ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayedTo {
+    /// Where the recorded run did.
+    End,
+    /// Where the recording stops, which is not the end of the run.
+    Cut,
+    /// At the tick that was asked for.
+    Tick,
+    /// Earlier, on request.
+    Stop,
+}
+
 /// Why a run could not be.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
@@ -111,6 +145,9 @@ pub enum SimError {
         .0.display()
     )]
     Loader(PathBuf),
+    /// It cannot be recorded as it was asked for, a recording cannot be replayed, or the replay came out differently.
+    #[error("tickworks: {0}")]
+    Recording(String),
     /// Some plugins could not be loaded or did not start.
     #[error("tickworks: {}", describe_failed(failed, *started, *total))]
     Plugins {

@@ -6,7 +6,6 @@ use tickworks_plugin_api::{Operation, parse_request};
 
 use super::builtins::{ResetReply, ResetRequest};
 use super::commands::{Answered, body, now, refusal_text};
-use super::models::Spawned;
 use super::simulation::{ReplyTo, Simulation, Stage};
 use super::view::View;
 use crate::net::{Body, Request};
@@ -45,7 +44,7 @@ impl Simulation {
     /// Models that were added are gone, those that were removed are there again: their plugins likewise. Gives the names of
     /// those that start.
     fn models_return(&mut self, structure: &Structure) -> Vec<String> {
-        let added: Vec<String> = std::mem::replace(&mut self.spawned, Spawned::default())
+        let added: Vec<String> = std::mem::take(&mut self.spawned)
             .0
             .iter()
             .flat_map(|spawned| spawned.spec.models.iter().map(|model| model.name.clone()))

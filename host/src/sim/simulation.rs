@@ -16,6 +16,7 @@ use super::options::{Ended, Observer, SimError};
 use super::plugin_commands::Loading;
 use super::pushes::{TOPICS, Topics};
 use super::queue::Queue;
+use super::recording::Recorder;
 use super::reload::Reloading;
 use super::stop::Stop;
 use super::view::{Moment, View};
@@ -91,6 +92,9 @@ pub struct Simulation {
     pub(super) reloading: Option<Reloading>,
     /// `plugin_load`s that have not come to their end.
     pub(super) loads: Vec<Loading>,
+    pub(super) recorder: Option<Recorder>,
+    /// A past run is repeated: commands change nothing outside of the process.
+    pub(super) replaying: bool,
 }
 
 impl Simulation {
@@ -130,9 +134,11 @@ impl Simulation {
                 self.all_started();
                 self.hear_of_starts(observer)?;
                 self.all_work()?;
+                self.recorder.iter_mut().for_each(Recorder::keep);
                 return Ok(true);
             }
             self.take_arrived();
+            self.flush_recording();
             self.net.flush();
             self.wait(self.plugins.next_deadline());
         }
@@ -141,12 +147,17 @@ impl Simulation {
     /// Tells what has become of plugins, and whether all have started now.
     fn hear_of_starts(&mut self, observer: &mut dyn Observer) -> Result<bool, SimError> {
         let mut all_started = false;
-        for event in self.plugins.poll() {
+        for event in self.poll_plugins() {
             self.push_plugin_event(&event);
             match event {
                 TrackerEvent::Changed(report, counts) => observer.plugin(&report, counts),
-                TrackerEvent::AllStarted { .. } => all_started = true,
-                TrackerEvent::Incomplete { failed, counts, .. } => {
+                TrackerEvent::AllStarted { load, .. } => {
+                    self.record_load(load);
+                    all_started = true;
+                }
+                TrackerEvent::Incomplete { load, failed, counts } => {
+                    self.record_load(load);
+                    self.flush_recording();
                     self.net.flush();
                     return Err(SimError::Plugins { failed, started: counts.started, total: counts.total });
                 }
@@ -190,7 +201,7 @@ impl Simulation {
     }
 
     /// A plugin whose part of the world is not there says so when all have started: that is a start that has failed, too.
-    fn all_work(&mut self) -> Result<(), SimError> {
+    pub(super) fn all_work(&mut self) -> Result<(), SimError> {
         if self.keep_going {
             return Ok(());
         }
@@ -238,7 +249,8 @@ impl Simulation {
         }
     }
 
-    fn ended(&self, state_hash: Option<u64>) -> Ended {
+    fn ended(&mut self, state_hash: Option<u64>) -> Ended {
+        self.end_recording(state_hash);
         Ended { tick: self.tick, sim_time: self.moment().time(), state_hash }
     }
 
@@ -258,6 +270,7 @@ impl Simulation {
             self.take_arrived();
         }
         self.push_published();
+        self.flush_recording();
         self.net.flush();
     }
 
@@ -265,7 +278,7 @@ impl Simulation {
     fn hear_of_plugins(&mut self) -> bool {
         let mut heard = false;
         loop {
-            let events = self.plugins.poll();
+            let events = self.poll_plugins();
             if events.is_empty() {
                 return heard;
             }
@@ -280,18 +293,25 @@ impl Simulation {
                     }
                     // Those of an incomplete load that have started run all the same.
                     TrackerEvent::AllStarted { load, .. } | TrackerEvent::Incomplete { load, .. } => {
-                        self.tell_all_started();
-                        self.plugin_load_ended(load);
-                        self.load_ended(load);
+                        self.record_load(load);
+                        self.end_load(load);
                     }
                 }
             }
         }
     }
 
+    /// The plugins of a load have started or failed: those that have are called from here on, and who waits is answered.
+    pub(super) fn end_load(&mut self, load: u64) {
+        self.tell_all_started();
+        self.plugin_load_ended(load);
+        self.load_ended(load);
+        self.handle_standing();
+    }
+
     /// Tells that all plugins have been ended, to those who follow that.
     pub(super) fn push_ended_plugins(&mut self) {
-        for event in self.plugins.poll() {
+        for event in self.poll_plugins() {
             self.push_plugin_event(&event);
         }
     }
@@ -301,11 +321,18 @@ impl Simulation {
         // A bound, so that clients that never pause for breath cannot hold the tick back.
         for _ in 0..self.inbox.len() {
             match self.inbox.try_recv() {
-                Some(arrived) => self.arrived(arrived),
+                Some(arrived) => {
+                    self.arrived(arrived);
+                    // After each, not after all: what comes of them does not hang on how many are taken at once.
+                    self.handle_standing();
+                }
                 None => break,
             }
         }
-        // Time may stand now for what waits for a tick, and a connection may have gone whose requests wait for its steps.
+    }
+
+    /// Time may stand now for what waits for a tick, and a connection may have gone whose requests wait for its steps.
+    pub(super) fn handle_standing(&mut self) {
         while self.clock.standing() && self.queue.waiting() > 0 {
             let before = self.queue.waiting();
             self.handle_waiting();

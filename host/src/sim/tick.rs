@@ -27,7 +27,9 @@ impl Simulation {
         }
         self.count_steps();
         self.handle_waiting();
+        self.handle_standing();
         self.push_after_tick();
+        self.record_tick();
         self.net.flush();
     }
 

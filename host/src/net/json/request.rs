@@ -54,6 +54,7 @@ fn request(text: &str, top: &Top<'_>) -> Result<Request, String> {
     // Taken out of the text as a value that is JSON, so it can only fail to be a string, or hold half a surrogate pair.
     let cmd = serde_json::from_str(cmd.get()).map_err(|_| wrong_cmd(&cut(cmd.get())))?;
     let robot_id = top.robot_id.map_or(RobotIdField::Absent, |raw| robot_id(raw.get()));
+    let text = text.trim_ascii();
     let mut json = room_for(text.len())?;
     json.extend_from_slice(text.as_bytes());
     Ok(Request { cmd, robot_id, has_id: false, json, unfit: None })
@@ -171,7 +172,7 @@ mod tests {
         let Parsed { request, id } = ok(line);
         assert_eq!(request.cmd, "move");
         assert_eq!(request.robot_id, RobotIdField::Integer(3));
-        assert_eq!(request.json, line.as_bytes());
+        assert_eq!(request.json, line.trim().as_bytes());
         assert_eq!(id, None);
         assert_eq!(ok("\u{feff}{\"cmd\":\"x\"}").request.json, b"{\"cmd\":\"x\"}");
         assert_eq!(ok(r#"{"c\u006dd":"he\u006cp\n"}"#).request.cmd, "help\n");

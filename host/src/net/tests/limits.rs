@@ -33,6 +33,15 @@ fn a_frame_over_the_limit_is_answered_and_closed_after_what_came_before() {
 }
 
 #[test]
+fn sessions_that_another_run_has_had_are_not_given_again() {
+    let (host, inbox) = Host::without_sim(NetOptions { sessions_after: 41, ..options() });
+    let mut client = host.connect();
+    client.send("{\"cmd\":\"a\"}\n");
+    let (session, ..) = request(&inbox);
+    assert_eq!(session.0, 42);
+}
+
+#[test]
 fn a_frame_that_ends_early_is_told() {
     let host = Host::echo();
     let mut client = host.connect();

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod calling;
+mod held;
 mod starting;
 
 pub use calling::{Answer, OwnedCommand, reply_of};
+pub use held::StartEnd;
 pub use starting::{LoadContext, PluginSpec, StartReport};
 
 use super::host_table::{Outbox, Published, Waker};
@@ -50,6 +52,10 @@ pub struct Manager {
     start_sender: Sender<StartReport>,
     /// How many starts have not reported.
     waiting: usize,
+    /// Starts that have reported and are not told yet, where somebody else says when they are.
+    held: Option<Vec<StartReport>>,
+    /// Starts that have come to their end since the last time.
+    ends: Vec<StartEnd>,
     next_key: u64,
 }
 
@@ -122,6 +128,8 @@ impl Manager {
             starts,
             start_sender,
             waiting: 0,
+            held: None,
+            ends: Vec::new(),
             next_key: 0,
         }
     }
@@ -250,12 +258,14 @@ impl Drop for Manager {
         if self.stuck_in_load.is_some() {
             // A plugin's destroy may wait for the loader as well.
             std::mem::take(&mut self.entries).into_iter().for_each(std::mem::forget);
+            self.held.take().into_iter().for_each(std::mem::forget);
             self.starts.try_iter().for_each(std::mem::forget);
             return;
         }
         self.stop_all();
         // Those that have arrived and were not taken.
-        while let Ok(report) = self.starts.try_recv() {
+        let held = self.held.take().unwrap_or_default();
+        for report in held.into_iter().chain(self.starts.try_iter()) {
             if let Ok(instance) = report.result {
                 instance.destroy();
             }

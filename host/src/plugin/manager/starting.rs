@@ -1,6 +1,7 @@
 //! From the names of plugins to running instances.
 #![forbid(unsafe_code)]
 
+use super::held::StartEnd;
 use super::{Entry, Life, Manager};
 use crate::plugin::elf;
 use crate::plugin::error::{LoadError, LoadErrorKind};
@@ -59,7 +60,7 @@ pub struct LoadContext {
 
 /// What a start thread has to say at its end. Opaque: [`Manager::poll`] reads it.
 pub struct StartReport {
-    key: InstanceKey,
+    pub(super) key: InstanceKey,
     pub(super) result: Result<Instance, String>,
 }
 
@@ -174,7 +175,7 @@ impl Manager {
         }
     }
 
-    fn fail_start(&mut self, key: InstanceKey, reason: String) {
+    pub(super) fn fail_start(&mut self, key: InstanceKey, reason: String) {
         // It may hold paths and words of others.
         let reason = one_line(&reason).into_owned();
         if let Some(entry) = self.entry_mut(key) {
@@ -187,16 +188,21 @@ impl Manager {
     /// time. Never blocks. Call it while loading, and once a tick.
     pub fn poll(&mut self) -> Vec<TrackerEvent> {
         while let Ok(report) = self.starts.try_recv() {
-            self.arrived(report);
+            match &mut self.held {
+                Some(held) => held.push(report),
+                None => self.arrived(report),
+            }
         }
-        if self.waiting > 0 {
+        if self.waiting > 0 && self.held.is_none() {
             let now = Instant::now();
             for name in self.tracker.newly_slow(now, SLOW_START) {
                 tracing::warn!("plugin \"{name}\" is slow to start: {} s so far", SLOW_START.as_secs());
             }
             for key in self.tracker.overdue(now, self.start_timeout) {
                 let limit = self.start_timeout.as_secs_f64();
-                self.fail_start(key, format!("it did not start within {limit} s: create has not returned"));
+                let reason = format!("it did not start within {limit} s: create has not returned");
+                self.ends.push(StartEnd { key, failed: Some(reason.clone()) });
+                self.fail_start(key, reason);
             }
         }
         if self.tracker.has_events() { self.tracker.take_events() } else { Vec::new() }
@@ -226,7 +232,7 @@ impl Manager {
         &self.starts
     }
 
-    fn arrived(&mut self, report: StartReport) {
+    pub(super) fn arrived(&mut self, report: StartReport) {
         self.waiting = self.waiting.saturating_sub(1);
         let StartReport { key, result } = report;
         // One that took too long has been given up, one that was unloaded is gone: its instance ends here, unused.
@@ -237,6 +243,7 @@ impl Manager {
             }
             return;
         }
+        self.ends.push(StartEnd { key, failed: result.as_ref().err().cloned() });
         match result {
             Ok(instance) => {
                 if let Some(entry) = self.entry_mut(key) {
