@@ -290,3 +290,39 @@ fn a_state_that_does_not_fit_is_refused_by_field_and_changes_nothing() {
         client.ok(json!({"cmd": "race_stop"}));
     }
 }
+
+#[test]
+fn i5_a_run_starts_from_a_state_in_a_file_and_so_does_its_replay() {
+    let scene = Scene::new();
+    let (file, record) = (scene.dir().join("state.json"), scene.dir().join("run.rec"));
+    let host = Host::start("arena.sdf", &ALL, &FAST);
+    let mut client = host.json();
+    client
+        .ok(json!({"cmd": "mission_start", "robot_id": 1, "trajectory": vec![[0.0, 0.0, 0.02, 0.0, 0.0, 0.01]; 200]}));
+    client.ok(json!({"cmd": "sim_spawn", "name": "ball", "sdf": "<model name='b'><pose>0 0 3 0 0 0</pose><link name='l'/></model>"}));
+    client.step(50);
+    let address = host.addr().to_string();
+    let state = tickworks_tests::tickworks(["call", "sim_get_state", "--address", &address]);
+    std::fs::write(&file, state.stdout).unwrap();
+    let from = file.to_str().unwrap();
+    let other =
+        Host::start("arena.sdf", &ALL, &["--paused", "--fast", "--state", from, "--record", record.to_str().unwrap()]);
+    let mut second = other.json();
+    assert_eq!(second.state_hash(), client.state_hash());
+    assert_eq!(second.ok(json!({"cmd": "sim_get_info"}))["tick"], 50);
+    client.step(100);
+    second.step(100);
+    assert_eq!(second.state_hash(), client.state_hash());
+    assert_eq!(other.stop().code, Some(0));
+    let replayed = tickworks_tests::tickworks(["replay", record.to_str().unwrap()]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+
+    for (content, words) in
+        [(None, "cannot be read"), (Some("{"), "is no JSON"), (Some("{}"), "robots"), (Some("7"), "state")]
+    {
+        content.map(|text| std::fs::write(&file, text)).unwrap_or_else(|| std::fs::remove_file(&file)).unwrap();
+        let exit = tickworks_tests::tickworks(Host::args("arena.sdf", &ALL, &["--state", from]));
+        assert_eq!(exit.code, Some(1), "{exit:?}");
+        assert!(exit.stderr.contains(words) && exit.stderr.contains("state.json"), "{exit:?}");
+    }
+}

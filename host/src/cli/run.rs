@@ -60,6 +60,9 @@ pub struct Run {
     /// Threads for physics; the result is the same with any number [default: as many as pay off]
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// Start from a state: a file with a reply of sim_get_state (`tickworks call sim_get_state > FILE`)
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// Record what comes from clients in this file, which must not exist yet, for tickworks replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -125,6 +128,7 @@ impl Run {
             keep_going: self.keep_going,
             plugin_start_timeout: self.plugin_start_timeout,
             threads: self.threads,
+            state: self.state.clone(),
             record: self.record.clone(),
         })
     }

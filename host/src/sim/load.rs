@@ -55,6 +55,10 @@ fn serve(
         simulation.end_recording(None);
         return Ok(());
     }
+    if let Some(file) = &options.state {
+        let state = |reason| SimError::State { file: file.clone(), reason };
+        simulation.load_state_of(file).map_err(state)?;
+    }
     observer.ready(&simulation.ready(net.local_addr()));
     let ended = simulation.run()?;
     observer.ended(&ended);

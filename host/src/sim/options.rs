@@ -40,6 +40,8 @@ pub struct Options {
     pub plugin_start_timeout: Duration,
     /// Threads for physics; `None`: as many as pay off.
     pub threads: Option<usize>,
+    /// A state to begin with: a file with a reply of `sim_get_state`.
+    pub state: Option<PathBuf>,
     /// A file to make, in which the run is recorded.
     pub record: Option<PathBuf>,
 }
@@ -138,6 +140,14 @@ pub enum SimError {
     /// The file is right, and holds no world and no model.
     #[error("tickworks: {} holds no world and no model; there is nothing to run", .0.display())]
     Empty(PathBuf),
+    /// The state to begin with does not fit, or is none.
+    #[error("tickworks: --state {}: {reason}", file.display())]
+    State {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A plugin's constructor does not return, and holds the system's loader.
     #[error(
         "tickworks: a constructor of {} hangs, and the system's loader with it: nothing can run beside that, also not with \

@@ -150,6 +150,8 @@ fn options(replay: &Replay, header: &Header) -> Options {
         keep_going: header.keep_going,
         plugin_start_timeout: replay.plugin_start_timeout,
         threads: replay.threads,
+        // It is in the recording, as the first request.
+        state: None,
         record: None,
     }
 }

@@ -8,18 +8,19 @@ use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tickworks_plugin_api::{EntityId, Operation, parse_request};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::builtins::{LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
+use super::builtins::{Builtin, LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
 use super::commands::refusal_text;
 use super::models::{ModelSource, Spawned, SpawnedModel};
 use super::simulation::{Simulation, Stage};
 use super::spawning;
 use crate::json;
-use crate::net::Request;
+use crate::net::{Request, RobotIdField, SessionId, ToSim};
 use crate::plugin::SavedPlugin;
 use crate::world::{RestoreError, World};
 
@@ -123,6 +124,28 @@ impl Simulation {
         }
         self.push_state_loaded();
         Ok(StatusReply { status: "loaded" })
+    }
+
+    /// Takes the state in a file back: a reply of `sim_get_state`.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or why the state does not fit. Nothing is changed then.
+    pub(super) fn load_state_of(&mut self, file: &Path) -> Result<(), String> {
+        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+        let state: &serde_json::value::RawValue =
+            serde_json::from_str(text.trim()).map_err(|error| format!("is no JSON: {error}"))?;
+        let json = format!("{{\"cmd\":\"sim_load_state\",\"state\":{}}}", state.get()).into_bytes();
+        let cmd = Builtin::SimLoadState.name().to_owned();
+        let request = Request { cmd, robot_id: RobotIdField::Absent, has_id: false, json, unfit: None };
+        self.load_state(&request).map_err(|text| text.trim_start_matches("sim_load_state: ").to_owned())?;
+        // In a recording it is what a connection asked for before the first tick.
+        let (session, peer) = (SessionId(0), SocketAddr::from(([127, 0, 0, 1], 0)));
+        for arrived in
+            [ToSim::Opened { session, peer }, ToSim::Request { session, slot: 0, request }, ToSim::Closed { session }]
+        {
+            self.record_arrival(&arrived);
+        }
+        Ok(())
     }
 
     /// The models that a state has beside those of the document.
