@@ -10,7 +10,7 @@ use crate::sdf::value::RotationFormat;
 const STILL: f64 = 1e-12;
 
 /// A cosine of the pitch below this is that of a right angle.
-const SINGULAR: f64 = 1e-12;
+const SINGULAR: f64 = 1e-14;
 
 /// Whether two poses are the same but for rounding.
 pub(super) fn same(a: &DPose3, b: &DPose3) -> bool {
@@ -148,7 +148,7 @@ mod tests {
             let placed = DPose3::from_parts(DVec3::new(random(), random() * 1e3, 0.0), turn);
             for format in [RotationFormat::Radians, RotationFormat::Degrees, RotationFormat::Quaternion] {
                 let again = read(&join(&values(&placed, format, None)), format).unwrap();
-                assert!(near(&placed, &again, 4e-15), "{turn:?} {again:?}");
+                assert!(near(&placed, &again, 2e-14), "{turn:?} {again:?}");
             }
         }
     }

@@ -72,6 +72,17 @@ impl<'a> Plan<'a> {
         plan
     }
 
+    /// Whether all frames of a model are where its elements have them.
+    pub(super) fn is_expressed(&self, model: &Model) -> bool {
+        let mut expressed = true;
+        model.walk(&mut |model| {
+            let name = &model.scoped_name;
+            let at = (self.bases.get(name), self.target.frames.get(name));
+            expressed &= matches!(at, (Some(is), Some(wanted)) if same(is, wanted));
+        });
+        expressed
+    }
+
     /// The frames of the new text.
     pub(super) fn pinned<'r>(&self, saving: &Saving<'r>) -> Pinned<'r> {
         Pinned::new(saving.root, &self.in_scope, &self.frames)
@@ -119,15 +130,16 @@ impl<'a> Plan<'a> {
         if self.held.inner.contains(name) || same(&wanted, &rests) {
             return self.place(saving, model, rests, model.pose_in_parent);
         }
-        let mut in_scope = model.pose_in_parent;
-        if !self.is_in_state(model)
-            && let Some(site) = saving.site(model)
-            && !saving.is_named(model, site)
-        {
-            in_scope = base.inv_mul(&wanted);
-            self.moved.insert(name.clone());
+        let site = saving.site(model).filter(|site| !self.is_in_state(model) && !saving.is_named(model, *site));
+        match site {
+            Some(_) => {
+                self.moved.insert(name.clone());
+                self.place(saving, model, wanted, base.inv_mul(&wanted));
+            }
+            None if saving.has_world => self.place(saving, model, wanted, model.pose_in_parent),
+            // Without a world there is no state: it stays.
+            None => self.place(saving, model, rests, model.pose_in_parent),
         }
-        self.place(saving, model, wanted, in_scope);
     }
 
     fn place(&mut self, saving: &Saving<'a>, model: &Model, base: DPose3, in_scope: DPose3) {

@@ -49,14 +49,14 @@ impl<'a> Saving<'a> {
             let from = plan.in_scope.get(&model.scoped_name).copied().unwrap_or(model.world_pose);
             let whole = self.is_whole(plan, model);
             let lines = self.entry(plan, model, entry, &from, whole);
-            if !lines.is_empty() && !self.has_world {
+            if self.has_world {
+                self.in_state.extend(lines);
+            } else if !lines.is_empty() || !plan.is_expressed(model) {
                 self.notes.push(format!(
-                    "How the links of model {} are to one another is not saved: a file without a <world> has no <state>.",
+                    "How the parts of model {} are to one another is not saved: a file without a <world> has no <state>.",
                     model.name
                 ));
-                continue;
             }
-            self.in_state.extend(lines);
         }
         for (name, pose) in &self.edits.lights {
             if let Some(old) = self.light_entry(plan, name).and_then(|entry| entry.child("pose")) {
