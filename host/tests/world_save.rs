@@ -618,3 +618,58 @@ fn what_cannot_be_saved_is_said() {
         "w.sdf has no <world>: nothing can be added to it or removed from it"
     );
 }
+
+#[test]
+fn what_is_in_an_included_file_goes_to_the_state() {
+    let text = |pose: &str, state: &str| {
+        format!(
+            "<sdf version='1.12'>
+  <world name='w'>
+    <frame name='f'>
+      <pose relative_to='p'>0 0 1 0 0 0</pose>
+    </frame>
+    <include>
+      <uri>model://pair</uri>
+      <name>p</name>
+{pose}    </include>
+{state}  </world>
+</sdf>"
+        )
+    };
+    let old = text("", "");
+    let options = LoadOptions { model_paths: vec![PathBuf::from("tests/sdf/models")], ..LoadOptions::default() };
+    let loaded = sdf::load_source(&Source::new("w.sdf", old.as_str()), &options);
+    let pair = &loaded.root.worlds[0].models[0];
+    let (model, link) = match pair.models.first() {
+        Some(inner) => (inner.name.clone(), inner.links[0].name.clone()),
+        None => (String::new(), pair.links.last().unwrap().name.clone()),
+    };
+    let name = if model.is_empty() { format!("p::{link}") } else { format!("p::{model}::{link}") };
+    let edits = Edits { links: [(name.clone(), at(0.5, 8.0, 0.0))].into(), ..Edits::default() };
+    let saved = saved(&old, &edits).unwrap();
+    assert!(
+        saved.text.contains("<link_state name=\"") && saved.text.contains("<pose>0.5 8 0 0 0 0</pose>"),
+        "{}",
+        saved.text
+    );
+    let (gone, new) = difference(&old, &saved.text);
+    assert!(gone.is_empty() && new.contains("<model_state name=\"p\">") && !new.contains("include"), "{new}");
+}
+
+#[test]
+fn a_frame_that_is_fixed_to_the_world_does_not_go_along() {
+    let text = |frame: &str, a: &str, b: &str| {
+        format!(
+            "<sdf version='1.9'><world name='w'>
+  <frame name='still'><pose relative_to='a'>{frame}</pose></frame>
+  <frame name='along' attached_to='a'><pose>0 0 1 0 0 0</pose></frame>
+  <model name='a'><pose>{a}</pose><link name='l'/></model>
+  <model name='b'><pose relative_to='still'>0 1 0 0 0 0</pose><link name='l'/></model>
+  <model name='c'><pose relative_to='along'>{b}</pose><link name='l'/></model>
+</world></sdf>"
+        )
+    };
+    let old = text("1 0 0 0 0 0", "0 0 0 0 0 0", "0 0 0 0 0 0");
+    let new = text("-1 0 0 0 0 0", "2 0 0 0 0 0", "-2 0 0 0 0 0");
+    assert_eq!(saved(&old, &moved("a", at(2.0, 0.0, 0.0))).unwrap().text, new);
+}

@@ -17,6 +17,8 @@ pub(super) struct Config {
     pub(super) frames: HashMap<String, DPose3>,
     /// Where links are.
     pub(super) links: HashMap<String, DPose3>,
+    /// Where the joints of models are: the position of each axis.
+    pub(super) joints: HashMap<String, Vec<f64>>,
     /// Links, and models in models, in the frame of the model that they are in.
     inner: HashMap<String, DPose3>,
 }
@@ -39,6 +41,9 @@ impl Config {
         self.bases.insert(model.scoped_name.clone(), model.world_pose);
         for link in &model.links {
             self.links.insert(scoped(model, &link.name), link.start_pose.unwrap_or(link.world_pose));
+        }
+        for joint in &model.joints {
+            self.joints.insert(scoped(model, &joint.name), joint.axes.iter().map(|axis| axis.position).collect());
         }
     }
 
@@ -116,20 +121,6 @@ fn link_of<'m>(model: &'m Model, name: &str) -> Option<&'m crate::sdf::Link> {
         Some((inner, rest)) => link_of(model.models.iter().find(|m| m.name == inner)?, rest),
         None => model.links.iter().find(|l| l.name == name),
     }
-}
-
-/// Names of a world's parts.
-pub(super) struct Names {
-    /// Scoped names of the joints in models.
-    pub(super) joints: HashSet<String>,
-}
-
-pub(super) fn names(models: &[Model]) -> Names {
-    let mut joints = HashSet::new();
-    for model in models {
-        model.walk(&mut |model| joints.extend(model.joints.iter().map(|joint| scoped(model, &joint.name))));
-    }
-    Names { joints }
 }
 
 /// Which models joints hold to something outside of them: moving the model as a whole would move where these joints are at 0.

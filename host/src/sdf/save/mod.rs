@@ -15,7 +15,7 @@ mod state;
 mod text;
 mod verify;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use glamx::DPose3;
 
@@ -37,7 +37,8 @@ pub struct Edits {
     pub models: BTreeMap<String, DPose3>,
     /// Poses in the world of links that were moved against their model's frame, by scoped name (`model::link`).
     pub links: BTreeMap<String, DPose3>,
-    /// Where joints are, by scoped name (`model::joint`): they are saved beside the poses of links, which they do not change.
+    /// Where joints are, by scoped name (`model::joint`): they are saved beside the poses of links, which they do not change. A
+    /// state has no joints of the world; the poses of what these join are saved all the same.
     pub joints: BTreeMap<String, JointPosition>,
     /// Models, by scoped name, that are static from now on, or no more.
     pub is_static: BTreeMap<String, bool>,
@@ -80,11 +81,12 @@ impl Edits {
             && self.added.is_empty()
     }
 
-    /// Whether something of a model of the world, or of what is in it, was moved.
-    fn touches(&self, model: &str) -> bool {
-        let inner = format!("{model}::");
-        let of = |name: &String| name == model || name.starts_with(&inner);
-        self.models.keys().chain(self.links.keys()).chain(self.joints.keys()).any(of)
+    /// The models of which something was moved, by scoped name, and those around them.
+    fn touched(&self) -> HashSet<&str> {
+        let names = self.models.keys().chain(self.links.keys()).chain(self.joints.keys());
+        let around =
+            |name: &'_ String| name.match_indices("::").map(|(end, _)| end).chain([name.len()]).collect::<Vec<_>>();
+        names.flat_map(|name| around(name).into_iter().filter_map(|end| name.get(..end))).collect()
     }
 }
 
@@ -273,7 +275,6 @@ impl<'a> Saving<'a> {
     /// Whether all that the edits name is there, and all numbers are numbers.
     fn check(&self) -> Result<(), SaveError> {
         let edits = self.edits;
-        let known = config::names(&self.now.models);
         let poses = edits.models.iter().map(|(name, pose)| ("model", name, pose));
         let poses = poses.chain(edits.links.iter().map(|(name, pose)| ("link", name, pose)));
         let poses = poses.chain(edits.lights.iter().map(|(name, pose)| ("light", name, pose)));
@@ -302,7 +303,9 @@ impl<'a> Saving<'a> {
         missing(&mut edits.models.keys().chain(edits.is_static.keys()), "model", &models)?;
         missing(&mut edits.links.keys(), "link", &|name| self.current.links.contains_key(name))?;
         let world_joint = |name: &str| self.now.joints.iter().any(|joint| joint.name == name);
-        missing(&mut edits.joints.keys(), "joint", &|name| known.joints.contains(name) || world_joint(name))?;
+        missing(&mut edits.joints.keys(), "joint", &|name| {
+            self.current.joints.contains_key(name) || world_joint(name)
+        })?;
         missing(&mut edits.lights.keys(), "light", &|name| self.now.lights.iter().any(|light| light.name == name))?;
         missing(&mut edits.removed.iter(), "model", &|name| self.now.models.iter().any(|model| model.name == name))?;
         if !self.has_world && (!edits.removed.is_empty() || !edits.added.is_empty()) {

@@ -43,7 +43,8 @@ impl<'a> Saving<'a> {
 
     /// Updates the state, or writes one.
     pub(super) fn state(&mut self, plan: &Plan<'a>) {
-        let models: Vec<Model> = self.kept().filter(|model| self.edits.touches(&model.name)).cloned().collect();
+        let touched = self.edits.touched();
+        let models: Vec<Model> = self.kept().filter(|m| touched.contains(m.scoped_name.as_str())).cloned().collect();
         for model in &models {
             let entry = plan.entries.get(&model.scoped_name).copied();
             let from = plan.in_scope.get(&model.scoped_name).copied().unwrap_or(model.world_pose);
@@ -105,17 +106,13 @@ impl<'a> Saving<'a> {
 
     /// The joints of a model that are elsewhere than the state has them.
     fn moved_joints<'m>(&self, model: &'m Model) -> Vec<(&'m Joint, JointPosition)> {
-        let now = find(&self.now.models, &model.scoped_name);
-        let position = |joint: &Joint, n: usize| {
-            let joint = now.and_then(|now| now.joints.iter().find(|now| now.name == joint.name));
-            joint.and_then(|joint| joint.axes.get(n)).map_or(0.0, |axis| axis.position)
-        };
         // More are not applied.
         let joints = model.joints.iter().filter(|_| model.joints.len() <= MAX_JOINTS);
         let moved = joints.filter_map(|joint| {
-            let mut at = *self.edits.joints.get(&scoped(model, &joint.name))?;
-            at.axes = at.axes.min(joint.axes.len()).min(2);
-            let moved = (0..at.axes).any(|n| (at.positions[n] - position(joint, n)).abs() > STILL);
+            let name = scoped(model, &joint.name);
+            let (mut at, now) = (*self.edits.joints.get(&name)?, self.current.joints.get(&name)?);
+            at.axes = at.axes.min(now.len()).min(2);
+            let moved = (0..at.axes).any(|n| (at.positions[n] - now[n]).abs() > STILL);
             moved.then_some((joint, at))
         });
         moved.collect()
@@ -216,16 +213,6 @@ impl<'a> Saving<'a> {
 /// The entry of a name; of several the last one counts.
 fn named<'a>(node: Node<'a>, element: &str, name: &str) -> Option<Node<'a>> {
     node.children_named(element).filter(|entry| entry.attribute_value("name") == Some(name)).last()
-}
-
-fn find<'m>(models: &'m [Model], scoped: &str) -> Option<&'m Model> {
-    models.iter().find_map(|model| {
-        if model.scoped_name == scoped {
-            return Some(model);
-        }
-        let inside = scoped.strip_prefix(model.scoped_name.as_str()).is_some_and(|rest| rest.starts_with("::"));
-        if inside { find(&model.models, scoped) } else { None }
-    })
 }
 
 fn open(element: &str, name: &str) -> String {
