@@ -625,9 +625,6 @@ fn what_is_in_an_included_file_goes_to_the_state() {
         format!(
             "<sdf version='1.12'>
   <world name='w'>
-    <frame name='f'>
-      <pose relative_to='p'>0 0 1 0 0 0</pose>
-    </frame>
     <include>
       <uri>model://pair</uri>
       <name>p</name>
@@ -636,24 +633,30 @@ fn what_is_in_an_included_file_goes_to_the_state() {
 </sdf>"
         )
     };
-    let old = text("", "");
-    let options = LoadOptions { model_paths: vec![PathBuf::from("tests/sdf/models")], ..LoadOptions::default() };
-    let loaded = sdf::load_source(&Source::new("w.sdf", old.as_str()), &options);
-    let pair = &loaded.root.worlds[0].models[0];
-    let (model, link) = match pair.models.first() {
-        Some(inner) => (inner.name.clone(), inner.links[0].name.clone()),
-        None => (String::new(), pair.links.last().unwrap().name.clone()),
+    let turned = DPose3::from_parts(DVec3::new(4.0, 5.0, 0.0), sdf::rotation(0.0, 0.0, 0.5));
+    let edits = Edits {
+        models: [("p".to_owned(), at(3.0, 5.0, 0.0))].into(),
+        links: [("p::right::l".to_owned(), turned)].into(),
+        joints: [("p::hinge".to_owned(), JointPosition { positions: [0.5, 0.0], axes: 1 })].into(),
+        ..Edits::default()
     };
-    let name = if model.is_empty() { format!("p::{link}") } else { format!("p::{model}::{link}") };
-    let edits = Edits { links: [(name.clone(), at(0.5, 8.0, 0.0))].into(), ..Edits::default() };
-    let saved = saved(&old, &edits).unwrap();
-    assert!(
-        saved.text.contains("<link_state name=\"") && saved.text.contains("<pose>0.5 8 0 0 0 0</pose>"),
-        "{}",
-        saved.text
-    );
-    let (gone, new) = difference(&old, &saved.text);
-    assert!(gone.is_empty() && new.contains("<model_state name=\"p\">") && !new.contains("include"), "{new}");
+    let state = "    <state world_name=\"w\">
+      <model_state name=\"p\">
+        <joint_state name=\"hinge\">
+          <axis_state>
+            <position>0.5</position>
+          </axis_state>
+        </joint_state>
+        <model_state name=\"right\">
+          <link_state name=\"l\">
+            <pose>4 5 0 0 0 0.5</pose>
+          </link_state>
+        </model_state>
+      </model_state>
+    </state>
+";
+    let new = text("      <pose>3 5 0 0 0 0</pose>\n", state);
+    assert_eq!(saved(&text("", ""), &edits).unwrap().text, new);
 }
 
 #[test]
