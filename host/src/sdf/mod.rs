@@ -16,6 +16,7 @@ mod options;
 mod parse;
 mod read;
 pub mod report;
+pub mod save;
 mod schema;
 mod source;
 pub mod state;

@@ -12,7 +12,7 @@ use super::diagnostic::{Code, Diagnostic};
 use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, World};
 
 /// Joints of one model that are moved by a state: moving one goes through all others.
-const MAX_JOINTS: usize = 1000;
+pub(super) const MAX_JOINTS: usize = 1000;
 
 /// Puts models, links, joints and lights of `world` where its last `<state>` has them. Says what the state has and the
 /// world has not.
@@ -30,7 +30,7 @@ pub fn apply(world: &mut World) -> Vec<Diagnostic> {
     let places: HashMap<String, usize> = world.models.iter().enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
     for saved in &state.models {
         match places.get(&saved.name).and_then(|place| world.models.get_mut(*place)) {
-            Some(model) => apply_model(model, saved, None, &mut found),
+            Some(model) => _ = apply_model(model, saved, &mut found),
             None => {
                 let message = format!("the state has a model {}, the world has none", saved.name);
                 found.push(Diagnostic::warning(Code::ElementMissing, message).at(saved.span.clone()));
@@ -45,22 +45,22 @@ pub fn apply(world: &mut World) -> Vec<Diagnostic> {
     found
 }
 
-fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, found: &mut Vec<Diagnostic>) {
+/// Returns whether the state places links of the model itself, or of models in it.
+fn apply_model(model: &mut Model, saved: &ModelState, found: &mut Vec<Diagnostic>) -> bool {
     // Poses of a state are in the world, also those of models in models.
-    let moved = saved.pose.or(around.map(|around| around * model.pose_in_parent));
-    if let Some(pose) = moved {
+    if let Some(pose) = saved.pose {
         place(model, pose);
     }
+    let mut placed = false;
     for nested in &saved.models {
         match model.models.iter_mut().find(|m| m.name == nested.name) {
-            Some(inner) => apply_model(inner, nested, None, found),
+            Some(inner) => placed |= apply_model(inner, nested, found),
             None => {
                 let message = format!("the state has a model {}::{}, the world has none", saved.name, nested.name);
                 found.push(Diagnostic::warning(Code::ElementMissing, message).at(nested.span.clone()));
             }
         }
     }
-    let mut placed = false;
     for link in &saved.links {
         let Some(target) = model.links.iter_mut().find(|l| l.name == link.name) else {
             let message = format!("the state has a link {}::{}, the world has none", saved.name, link.name);
@@ -77,7 +77,7 @@ fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, fo
     if !saved.joints.is_empty() && !known {
         let message = format!("the joint positions of model {} are not applied: it has too many joints", model.name);
         found.push(Diagnostic::warning(Code::Limit, message).at(saved.span.clone()));
-        return;
+        return placed;
     }
     for joint in &saved.joints {
         if model.joints.iter().all(|j| j.name != joint.name) {
@@ -92,6 +92,7 @@ fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, fo
             apply_joint(model, index, joint, placed);
         }
     }
+    placed
 }
 
 /// Puts a model, and what is in it, at a pose in the world.

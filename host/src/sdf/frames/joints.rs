@@ -57,7 +57,12 @@ impl Graph<'_> {
 
     /// The pose in the first scope of the frame called `name`.
     pub(super) fn pose_of_name(&mut self, name: &str) -> Option<DPose3> {
-        let way = self.look_up(0, name)?;
+        self.pose_in_scope(0, name)
+    }
+
+    /// The pose in a scope of its frame called `name`.
+    pub(super) fn pose_in_scope(&mut self, scope: u32, name: &str) -> Option<DPose3> {
+        let way = self.look_up(scope, name)?;
         for node in &way {
             self.solve_pose(*node);
         }

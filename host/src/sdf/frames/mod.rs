@@ -6,6 +6,7 @@
 mod fill;
 mod graph;
 mod joints;
+mod pinned;
 mod poses;
 
 use glamx::DPose3;
@@ -13,6 +14,7 @@ use glamx::DPose3;
 use super::diagnostic::Diagnostic;
 use super::typed::{Model, Root};
 use graph::Graph;
+pub(super) use pinned::Pinned;
 
 /// Resolves all frames of a file in place. Returns what cannot be resolved.
 pub(super) fn resolve(root: &mut Root) -> Vec<Diagnostic> {

@@ -247,6 +247,7 @@ impl Reader<'_> {
                 self.own_elements(node, Some(model));
             }
             Included::Light(light) => {
+                light.include = Some(node.span());
                 light.name = name.unwrap_or_else(|| std::mem::take(&mut light.name));
                 light.pose = pose.unwrap_or_else(|| std::mem::take(&mut light.pose));
             }

@@ -48,6 +48,7 @@ impl Reader<'_> {
             direction: self.vector(node, "direction", DVec3::NEG_Z),
             spot,
             span: node.span(),
+            include: None,
         }
     }
 }

@@ -47,4 +47,6 @@ pub struct Light {
     pub spot: [f64; 3],
     /// Where it stands.
     pub span: Span,
+    /// The `<include>` that brought it, if one did.
+    pub include: Option<Span>,
 }
