@@ -4,6 +4,7 @@ use super::models::{
     ModelReply, ModelRequest, ModelSource, ModelsReply, RemoveReply, SpawnReply, TeleportReply, TeleportRequest,
 };
 use super::plugin_commands::{PluginLoadReply, PluginLoadRequest, PluginUnloadReply, PluginUnloadRequest};
+use super::rate::{SetRateReply, SetRateRequest};
 use super::reload::{ReloadReply, ReloadRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub enum Builtin {
     SimResume,
     /// Runs some ticks.
     SimStep,
+    /// How fast simulated time runs.
+    SimSetRate,
     /// Asks for pushes.
     SimSubscribe,
     /// Asks for no more pushes.
@@ -60,7 +63,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All of them, in the order in which `help` lists them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Connect,
         Self::Help,
         Self::RobotGetState,
@@ -71,6 +74,7 @@ impl Builtin {
         Self::SimPause,
         Self::SimResume,
         Self::SimStep,
+        Self::SimSetRate,
         Self::SimSubscribe,
         Self::SimUnsubscribe,
         Self::PluginList,
@@ -102,6 +106,7 @@ impl Builtin {
             Self::SimPause => "sim_pause",
             Self::SimResume => "sim_resume",
             Self::SimStep => "sim_step",
+            Self::SimSetRate => "sim_set_rate",
             Self::SimSubscribe => "sim_subscribe",
             Self::SimUnsubscribe => "sim_unsubscribe",
             Self::PluginList => "plugin_list",
@@ -125,6 +130,7 @@ impl Builtin {
                 | Self::SimPause
                 | Self::SimResume
                 | Self::SimStep
+                | Self::SimSetRate
                 | Self::SimReloadWorld
                 | Self::SimSpawn
                 | Self::SimRemove
@@ -184,6 +190,10 @@ impl Builtin {
             Self::SimStep => Endpoint::new::<StepRequest, StepReply>(
                 name,
                 "Runs this many ticks (default 1), also while paused; the reply comes when they have run.",
+            ),
+            Self::SimSetRate => Endpoint::new::<SetRateRequest, SetRateReply>(
+                name,
+                "Sets how many seconds are simulated per second of real time, 0: as many as possible; a pause stays.",
             ),
             Self::SimSubscribe => Endpoint::new::<SubscribeRequest, SubscribeReply>(
                 name,
@@ -322,6 +332,8 @@ pub struct InfoReply {
     pub steps_left: u64,
     /// Simulated seconds per wall second, measured over about the last second.
     pub real_time_factor: f64,
+    /// Simulated seconds per wall second that are aimed at; 0: as many as possible.
+    pub target_real_time_factor: f64,
     /// How often the world has been reset.
     pub epoch: u64,
     /// The run's seed.

@@ -7,7 +7,8 @@
 //! - [`load`](self): from files to a simulation; [`simulation`]: the loop; [`tick`]: one tick in seven phases
 //! - [`clock`]: when ticks are due; [`queue`]: what waits for which moment; [`claims`]: whose robot is whose
 //! - [`dispatch`]: from a request to its owner; [`arbiter`]: which plugin's command wins; [`view`]: the world for plugins
-//! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get
+//! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get;
+//!   [`rate`]: the pace
 //! - [`recording`]: what enters a run, written down; [`script`]: read again; [`replay`]: run again
 //! - [`models`], [`spawning`]: models that come and go; [`reset`], [`reload`]: the start, another world; [`plugin_commands`], [`plugin_specs`]: plugins
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod plugin_commands;
 mod plugin_specs;
 mod pushes;
 mod queue;
+mod rate;
 mod recording;
 mod reload;
 mod replay;

@@ -81,7 +81,7 @@ impl Simulation {
             "sim" => {
                 let moment = self.moment();
                 let present = json!({"event": "present", "epoch": self.epoch, "tick": moment.tick,
-                    "sim_time": moment.time(), "paused": moment.paused});
+                    "sim_time": moment.time(), "paused": moment.paused, "real_time_factor": self.target_factor()});
                 self.net.push_to(session, &self.topics.sim, body(&present), PushKind::Event);
             }
             "plugins" => {
@@ -96,7 +96,7 @@ impl Simulation {
     /// The world has been reset: nothing of the old epoch is pushed after this.
     pub(super) fn push_reset(&self) {
         self.net.forget_latest();
-        self.net.push(&self.topics.sim, body(&json!({"event": "reset", "epoch": self.epoch})), PushKind::Event);
+        self.push_sim_event(&json!({"event": "reset", "epoch": self.epoch}));
     }
 
     /// Another world runs: likewise.
@@ -104,13 +104,13 @@ impl Simulation {
         self.net.forget_latest();
         let event = json!({"event": "reloaded", "epoch": self.epoch, "world": self.world_name,
             "world_file": self.world_file.display().to_string()});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// A model has come or gone.
     pub(super) fn push_model(&self, event: &str, model: &str) {
         let event = json!({"event": event, "model": model, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// Models have come or gone: what was looked up by name has to be looked up again.
@@ -120,13 +120,18 @@ impl Simulation {
     pub(super) fn push_state_loaded(&self) {
         self.net.forget_latest();
         let event = json!({"event": "state_loaded", "epoch": self.epoch, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
+    }
+
+    /// Something about the run has happened.
+    pub(super) fn push_sim_event(&self, event: &serde_json::Value) {
+        self.net.push(&self.topics.sim, body(event), PushKind::Event);
     }
 
     /// Time stands or runs.
     pub(super) fn push_paused(&self, paused: bool) {
         let event = json!({"event": if paused { "paused" } else { "resumed" }, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// A plugin's state has changed.
