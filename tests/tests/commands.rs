@@ -58,10 +58,13 @@ fn script(robot: u64, state: &Value) -> Vec<(Value, &'static [&'static str])> {
         (json!({"cmd": "race_get_state"}), &["gates", "laps", "robots", "state", "time"]),
         (json!({"cmd": "race_stop"}), &["status"]),
         (
-            json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "overlays", "race"], "rate_hz": 10}),
+            json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "state", "overlays", "race"], "rate_hz": 10}),
             &["status", "topics"],
         ),
-        (json!({"cmd": "sim_unsubscribe", "topics": ["sim", "plugins", "overlays", "race"]}), &["status", "topics"]),
+        (
+            json!({"cmd": "sim_unsubscribe", "topics": ["sim", "plugins", "state", "overlays", "race"]}),
+            &["status", "topics"],
+        ),
         (json!({"cmd": "sim_get_state"}), &["plugins", "robots", "state"]),
         (json!({"cmd": "sim_load_state", "state": state}), &["status"]),
         (json!({"cmd": "sim_set_rate", "real_time_factor": 0}), &["real_time_factor", "status"]),

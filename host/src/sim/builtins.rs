@@ -6,6 +6,7 @@ use super::models::{
 use super::plugin_commands::{PluginLoadReply, PluginLoadRequest, PluginUnloadReply, PluginUnloadRequest};
 use super::rate::{SetRateReply, SetRateRequest};
 use super::reload::{ReloadReply, ReloadRequest};
+use super::subscribing::{SubscribeReply, SubscribeRequest, UnsubscribeRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -200,7 +201,7 @@ impl Builtin {
                 "Asks for the pushes of these topics on this connection; rate_hz limits those that show a latest value.",
             ),
             Self::SimUnsubscribe => {
-                Endpoint::new::<SubscribeRequest, SubscribeReply>(name, "Asks for no more pushes of these topics.")
+                Endpoint::new::<UnsubscribeRequest, SubscribeReply>(name, "Asks for no more pushes of these topics.")
             }
             Self::PluginList => Endpoint::new::<(), PluginListReply>(
                 name,
@@ -485,24 +486,6 @@ pub struct StepReply {
     pub tick: u64,
     /// The same in seconds of simulated time.
     pub sim_time: f64,
-}
-
-/// `sim_subscribe` and `sim_unsubscribe`.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct SubscribeRequest {
-    /// Names of topics.
-    pub topics: Vec<String>,
-    /// At most so many pushes a second, for topics that show a latest value (overlays).
-    pub rate_hz: Option<f64>,
-}
-
-/// Reply of `sim_subscribe` and `sim_unsubscribe`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SubscribeReply {
-    /// "subscribed" or "unsubscribed".
-    pub status: &'static str,
-    /// The topics.
-    pub topics: Vec<String>,
 }
 
 /// Reply of `plugin_list`.

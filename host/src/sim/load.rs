@@ -17,6 +17,7 @@ use super::queue::Queue;
 use super::recording::Recorder;
 use super::simulation::{Simulation, Stage};
 use super::stop::Stop;
+use super::viewers::Viewers;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, Search};
@@ -128,6 +129,7 @@ impl Simulation {
             world,
             plugins,
             topics: Topics::new(&handle),
+            viewers: Viewers::default(),
             net: handle,
             inbox,
             stop: stop.clone(),
