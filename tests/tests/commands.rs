@@ -58,11 +58,11 @@ fn script(robot: u64, state: &Value) -> Vec<(Value, &'static [&'static str])> {
         (json!({"cmd": "race_get_state"}), &["gates", "laps", "robots", "state", "time"]),
         (json!({"cmd": "race_stop"}), &["status"]),
         (
-            json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "state", "overlays", "race"], "rate_hz": 10}),
+            json!({"cmd": "sim_subscribe", "topics": ["sim", "plugins", "state", "overlays", "logs", "race"], "rate_hz": 10}),
             &["status", "topics"],
         ),
         (
-            json!({"cmd": "sim_unsubscribe", "topics": ["sim", "plugins", "state", "overlays", "race"]}),
+            json!({"cmd": "sim_unsubscribe", "topics": ["sim", "plugins", "state", "overlays", "logs", "race"]}),
             &["status", "topics"],
         ),
         (json!({"cmd": "sim_get_state"}), &["plugins", "robots", "state"]),

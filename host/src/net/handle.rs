@@ -144,6 +144,13 @@ impl NetHandle {
         }
     }
 
+    /// Counts events that never came so far as missed, which each subscriber is told with the topic's next event.
+    pub fn missed(&self, topic: &Topic, count: u64) {
+        if topic.has_subscribers() {
+            self.send(FromSim::Missed { topic: topic.clone(), count });
+        }
+    }
+
     /// Begins to push a topic to a session.
     pub fn subscribe(&self, session: SessionId, topic: &Topic) {
         topic.add_subscriber();

@@ -198,6 +198,7 @@ pub(super) enum To {
 pub(super) enum FromSim {
     Reply { session: SessionId, slot: u64, body: Body },
     Push { topic: Topic, to: To, body: Body, kind: PushKind },
+    Missed { topic: Topic, count: u64 },
     Subscribe { session: SessionId, topic: Topic },
     Unsubscribe { session: SessionId, topic: Topic },
     ForgetLatest,

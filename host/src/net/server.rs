@@ -370,6 +370,11 @@ impl Server {
             match message {
                 FromSim::Reply { session, slot, body } => self.reply(session, slot, body),
                 FromSim::Push { topic, to, body, kind } => self.push(topic, to, body, kind),
+                FromSim::Missed { topic, count } => {
+                    for connection in self.connections.iter_mut().flatten() {
+                        connection.subscriptions.miss(&topic, count);
+                    }
+                }
                 FromSim::Subscribe { session, topic } => self.subscribe(session, &topic),
                 FromSim::Unsubscribe { session, topic } => self.unsubscribe(session, &topic),
                 FromSim::ForgetLatest => {
@@ -429,7 +434,7 @@ impl Server {
             // Those that do not subscribe to the topic do not take it.
             if let Some(Some(connection)) = self.connections.get_mut(key) {
                 if no_room {
-                    connection.subscriptions.miss(&push);
+                    connection.subscriptions.miss(&push.topic, 1);
                 } else {
                     connection.subscriptions.push(&push, kind, unread, &mut connection.outbox, &self.options);
                 }

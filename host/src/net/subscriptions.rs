@@ -62,10 +62,10 @@ impl Subscriptions {
         }
     }
 
-    /// Counts an event as missed.
-    pub fn miss(&mut self, push: &Push) {
-        if let Some(subscription) = self.0.iter_mut().find(|known| known.topic.is(&push.topic)) {
-            subscription.missed += 1;
+    /// Counts events of a topic as missed.
+    pub fn miss(&mut self, topic: &Topic, count: u64) {
+        if let Some(subscription) = self.0.iter_mut().find(|known| known.topic.is(topic)) {
+            subscription.missed += count;
         }
     }
 }

@@ -9,6 +9,7 @@ use tickworks_plugin_api::WorldRef;
 use super::arbiter::Arbiter;
 use super::claims::Claims;
 use super::clock::{Clock, Pace};
+use super::logs::Logs;
 use super::models::Spawned;
 use super::options::{Observer, Options, Ready, SimError};
 use super::plugin_specs::plugin_specs;
@@ -105,6 +106,7 @@ impl Simulation {
         let search = Search::new(options.plugin_dirs.clone());
         let specs = plugin_specs(&options.plugins, &document, &world, &search);
         let (wake, woken) = bounded(1);
+        let wake_for_logs = wake.clone();
         let waker = Arc::new(move || {
             // A full channel already holds the wake-up; a simulation that has ended needs none.
             let _ = wake.try_send(());
@@ -129,6 +131,7 @@ impl Simulation {
             world,
             plugins,
             topics: Topics::new(&handle),
+            logs: Logs::new(handle.topic("logs"), wake_for_logs),
             viewers: Viewers::default(),
             net: handle,
             inbox,

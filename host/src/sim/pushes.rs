@@ -12,11 +12,12 @@ use crate::plugin::TrackerEvent;
 use crate::suggest::nearest;
 
 /// The host's own topics, with what they are for.
-pub(super) const TOPICS: [(&str, &str); 4] = [
+pub(super) const TOPICS: [(&str, &str); 5] = [
     ("sim", "Resets, reloads, pauses, models that come and go, as they happen."),
     ("plugins", "Every change of a plugin's state, with how many of how many have started."),
     ("state", "Poses and velocities of models: the latest, at most rate_hz times a second."),
     ("overlays", "What the plugins draw over the world: the latest, at most rate_hz times a second."),
+    ("logs", "What the host and its plugins log, from info on."),
 ];
 
 /// Handles of the host's own topics, looked up once.
@@ -26,6 +27,7 @@ pub(super) struct Topics {
     plugins: Topic,
     pub state: Topic,
     pub overlays: Topic,
+    pub logs: Topic,
 }
 
 impl Topics {
@@ -35,6 +37,7 @@ impl Topics {
             plugins: net.topic("plugins"),
             state: net.topic("state"),
             overlays: net.topic("overlays"),
+            logs: net.topic("logs"),
         }
     }
 }
@@ -186,6 +189,7 @@ impl Simulation {
         self.push_published();
         self.viewers.ticked();
         self.show_due();
+        self.push_logs();
     }
 
     /// What the plugins draw now.

@@ -11,6 +11,7 @@ use super::builtins::Builtin;
 use super::claims::Claims;
 use super::clock::{Clock, Due};
 use super::load::Setup;
+use super::logs::Logs;
 use super::models::Spawned;
 use super::options::{Ended, Observer, SimError};
 use super::plugin_commands::Loading;
@@ -63,6 +64,7 @@ pub struct Simulation {
     pub(super) arbiter: Arbiter,
     pub(super) topics: Topics,
     pub(super) viewers: Viewers,
+    pub(super) logs: Logs,
     /// Woken by plugins from threads of their own.
     pub(super) woken: Receiver<()>,
     pub(super) stage: Stage,
@@ -142,6 +144,7 @@ impl Simulation {
             self.take_arrived();
             self.flush_recording();
             self.show_due();
+            self.push_logs();
             self.net.flush();
             self.wait(self.plugins.next_deadline());
         }
@@ -275,6 +278,7 @@ impl Simulation {
         self.push_published();
         self.flush_recording();
         self.show_due();
+        self.push_logs();
         self.net.flush();
     }
 
@@ -418,6 +422,7 @@ impl Simulation {
         self.early_resets.retain(|to| to.session != session);
         self.queue.forget(session);
         self.viewers.forget(session);
+        self.logs.remove(session);
     }
 
     /// A robot is nobody's now: it does not drive on by itself.

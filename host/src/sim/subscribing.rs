@@ -7,6 +7,7 @@ use std::time::Instant;
 use tickworks_plugin_api::parse_request;
 
 use super::commands::only_fields;
+use super::logs::LogLevel;
 use super::simulation::Simulation;
 use super::viewers::Subject;
 use crate::net::{Request, SessionId};
@@ -24,6 +25,8 @@ pub struct SubscribeRequest {
     pub rate_hz: Option<f64>,
     /// For the topic state: names of models; without it, all that are not inside another one and not static.
     pub models: Option<Vec<String>>,
+    /// For the topic logs: from which level on; without it, all.
+    pub level: Option<LogLevel>,
 }
 
 /// `sim_unsubscribe`.
@@ -45,8 +48,8 @@ pub struct SubscribeReply {
 impl Simulation {
     /// Begins to push topics to a session, or changes what it is pushed of them.
     pub(super) fn subscribe(&mut self, session: SessionId, request: &Request) -> Result<SubscribeReply, String> {
-        only_fields(request, &["topics", "rate_hz", "models"])?;
-        let SubscribeRequest { topics, rate_hz, models } = parse_request(&request.cmd, &request.json)?;
+        only_fields(request, &["topics", "rate_hz", "models", "level"])?;
+        let SubscribeRequest { topics, rate_hz, models, level } = parse_request(&request.cmd, &request.json)?;
         if let Some(rate) = rate_hz
             && !(rate > 0.0 && rate <= HIGHEST_RATE)
         {
@@ -55,6 +58,9 @@ impl Simulation {
         self.check_topics(&request.cmd, &topics)?;
         if models.is_some() {
             only_for(&request.cmd, "models", "state", &topics)?;
+        }
+        if level.is_some() {
+            only_for(&request.cmd, "level", "logs", &topics)?;
         }
         let models = models.map(|names| self.chosen_models(&request.cmd, names)).transpose()?;
         for (at, topic) in topics.iter().enumerate() {
@@ -66,6 +72,7 @@ impl Simulation {
             match topic.as_str() {
                 "state" => self.viewers.add(session, Subject::State(models.clone()), rate_hz, true, now),
                 "overlays" => self.viewers.add(session, Subject::Overlays, rate_hz, false, now),
+                "logs" => self.logs.add(session, level.unwrap_or(LogLevel::Info)),
                 _ => self.push_present(session, topic),
             }
         }
@@ -80,6 +87,9 @@ impl Simulation {
         for topic in &topics {
             self.net.unsubscribe(session, &self.net.topic(topic));
             self.viewers.remove(session, topic);
+            if topic == "logs" {
+                self.logs.remove(session);
+            }
         }
         Ok(SubscribeReply { status: "unsubscribed", topics })
     }
