@@ -1,7 +1,12 @@
-//! Logs: to stderr, so that stdout is for what a command prints.
+//! Logs: to stderr, so that stdout is for what a command prints, and to clients that subscribe to them.
 
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::sim::LogLayer;
 
 /// The variable that sets what is logged, in the syntax of tracing's `EnvFilter`, such as `debug` or `tickworks::net=trace`.
 const VARIABLE: &str = "TICKWORKS_LOG";
@@ -15,14 +20,15 @@ pub fn start() {
             Err(error) => (EnvFilter::new("info"), Some(format!("{VARIABLE}={text:?} is not a log filter: {error}"))),
         },
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let stderr = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         // It would tell of a stderr that cannot be written to on that same stderr, and panic about that.
         .log_internal_errors(false)
-        .init();
+        .with_filter(filter);
+    // The variable is about stderr alone: what clients are told does not depend on it.
+    tracing_subscriber::registry().with(stderr).with(LogLayer.with_filter(LevelFilter::INFO)).init();
     if let Some(problem) = problem {
         tracing::warn!("{problem}");
     }

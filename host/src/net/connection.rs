@@ -156,6 +156,6 @@ impl Connection {
     /// When the connection has to be looked at next, even if nothing happens on it.
     pub fn deadline(&self, options: &NetOptions) -> Option<Instant> {
         let drain = self.drain.deadline(options.drain_timeout);
-        [self.linger_until, self.gate_deadline, drain, self.subscriptions.next_release()].into_iter().flatten().min()
+        [self.linger_until, self.gate_deadline, drain].into_iter().flatten().min()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError};
 
-use super::message::{Body, FromSim, PushKind, SessionId, ToSim};
+use super::message::{Body, FromSim, PushKind, SessionId, To, ToSim, Unread};
 
 /// What both threads touch beside the queues.
 #[derive(Debug)]
@@ -120,22 +120,41 @@ impl NetHandle {
     /// Sends to each subscriber of the topic.
     pub fn push(&self, topic: &Topic, body: Body, kind: PushKind) {
         if topic.has_subscribers() {
-            self.send(FromSim::Push { topic: topic.clone(), to: None, body, kind });
+            self.send(FromSim::Push { topic: topic.clone(), to: To::All, body, kind });
         }
     }
 
     /// Sends to one session, if it subscribes to the topic.
     pub fn push_to(&self, session: SessionId, topic: &Topic, body: Body, kind: PushKind) {
         if topic.has_subscribers() {
-            self.send(FromSim::Push { topic: topic.clone(), to: Some(session), body, kind });
+            self.send(FromSim::Push { topic: topic.clone(), to: To::One(session), body, kind });
         }
     }
 
-    /// Begins to push a topic to a session. With `rate_hz`, at most so many [`PushKind::Latest`] a second of real time
-    /// and key; events are not slowed. Another call changes the rate.
-    pub fn subscribe(&self, session: SessionId, topic: &Topic, rate_hz: Option<f64>) {
+    /// Sends a latest value to those of these sessions that subscribe to the topic. It is turned into bytes once for all
+    /// of them; each one's [`Unread`] tells when it has gone out there.
+    pub fn show(&self, to: Vec<(SessionId, Unread)>, topic: &Topic, body: Body) {
+        if topic.has_subscribers() {
+            self.send(FromSim::Push {
+                topic: topic.clone(),
+                to: To::These(to),
+                body,
+                kind: PushKind::Latest { key: 0 },
+            });
+        }
+    }
+
+    /// Counts events that never came so far as missed, which each subscriber is told with the topic's next event.
+    pub fn missed(&self, topic: &Topic, count: u64) {
+        if topic.has_subscribers() {
+            self.send(FromSim::Missed { topic: topic.clone(), count });
+        }
+    }
+
+    /// Begins to push a topic to a session.
+    pub fn subscribe(&self, session: SessionId, topic: &Topic) {
         topic.add_subscriber();
-        if !self.send(FromSim::Subscribe { session, topic: topic.clone(), rate_hz }) {
+        if !self.send(FromSim::Subscribe { session, topic: topic.clone() }) {
             topic.drop_subscriber();
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
 
 use serde::Serialize;
 
@@ -151,12 +152,54 @@ pub enum PushKind {
     },
 }
 
+/// Goes with a latest value to one session, and is dropped when that value has left the host's memory for the session's
+/// socket, or never will.
+#[derive(Debug)]
+pub struct Unread(#[expect(dead_code, reason = "held for its end alone")] Arc<()>);
+
+impl Unread {
+    /// One, and what is left here to follow it by.
+    #[must_use]
+    pub fn with_receipt() -> (Self, Receipt) {
+        let held = Arc::new(());
+        let receipt = Receipt(Some(Arc::downgrade(&held)));
+        (Self(held), receipt)
+    }
+}
+
+/// Follows a latest value on its way to a session.
+#[derive(Debug, Default)]
+pub struct Receipt(Option<Weak<()>>);
+
+impl Receipt {
+    /// Whether the value still waits for its client to read what is before it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.as_ref().is_some_and(|held| held.strong_count() > 0)
+    }
+
+    /// Whether there has been a value at all: not for a default one.
+    #[must_use]
+    pub fn was_given(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Which of a topic's subscribers a push is for.
+#[derive(Debug)]
+pub(super) enum To {
+    All,
+    One(SessionId),
+    These(Vec<(SessionId, Unread)>),
+}
+
 /// From the simulation to the network.
 #[derive(Debug)]
 pub(super) enum FromSim {
     Reply { session: SessionId, slot: u64, body: Body },
-    Push { topic: Topic, to: Option<SessionId>, body: Body, kind: PushKind },
-    Subscribe { session: SessionId, topic: Topic, rate_hz: Option<f64> },
+    Push { topic: Topic, to: To, body: Body, kind: PushKind },
+    Missed { topic: Topic, count: u64 },
+    Subscribe { session: SessionId, topic: Topic },
     Unsubscribe { session: SessionId, topic: Topic },
     ForgetLatest,
     Close { session: SessionId, reason: String },

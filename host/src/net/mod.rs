@@ -48,6 +48,6 @@ mod tests;
 
 pub use auth::Token;
 pub use handle::{Inbox, NetHandle, RecvError, Topic};
-pub use message::{Body, PushKind, Request, RobotIdField, SessionId, ToSim};
+pub use message::{Body, PushKind, Receipt, Request, RobotIdField, SessionId, ToSim, Unread};
 pub use options::{LARGEST_FRAME, NetOptions, resolve};
 pub use server::Net;

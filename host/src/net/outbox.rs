@@ -11,7 +11,7 @@ use super::fault::RawId;
 use super::framing::Framing;
 use super::handle::Topic;
 use super::held::PushBytes;
-use super::message::Body;
+use super::message::{Body, Unread};
 use super::slots::SLOT_BYTES;
 use super::stamp::Stamp;
 use super::{json, msgpack};
@@ -109,6 +109,8 @@ struct Latest {
     key: u64,
     place: u64,
     push: Rc<Push>,
+    /// Ends with it.
+    unread: Option<Unread>,
 }
 
 impl Outbox {
@@ -138,12 +140,12 @@ impl Outbox {
         self.items.push_back(Item::Event { missed, push });
     }
 
-    pub fn latest(&mut self, key: u64, push: Rc<Push>) {
+    pub fn latest(&mut self, key: u64, push: Rc<Push>, unread: Option<Unread>) {
         self.places += 1;
         let place = self.places;
         let waiting = self.latest.iter_mut().find(|waiting| waiting.key == key && waiting.push.topic.is(&push.topic));
         if let Some(waiting) = waiting {
-            waiting.push = push;
+            (waiting.push, waiting.unread) = (push, unread);
             // Nothing has come since: the place is the end already.
             if matches!(self.items.back(), Some(Item::Latest { place }) if *place == waiting.place) {
                 return;
@@ -151,7 +153,7 @@ impl Outbox {
             waiting.place = place;
             self.stale += 1;
         } else {
-            self.latest.push(Latest { key, place, push });
+            self.latest.push(Latest { key, place, push, unread });
         }
         self.items.push_back(Item::Latest { place });
         self.sweep();
@@ -234,12 +236,12 @@ mod tests {
         let topics = topics(&["state", "sim"]);
         let (state, sim) = (&topics[0], &topics[1]);
         let mut outbox = Outbox::default();
-        outbox.latest(0, push(state, 1));
-        outbox.latest(1, push(state, 2));
+        outbox.latest(0, push(state, 1), None);
+        outbox.latest(1, push(state, 2), None);
         outbox.reply(None, Body::status("a"));
         outbox.event(push(sim, 3), 7);
-        outbox.latest(0, push(state, 4));
-        outbox.latest(0, push(state, 5));
+        outbox.latest(0, push(state, 4), None);
+        outbox.latest(0, push(state, 5), None);
         assert_eq!(outbox.reply_bytes(), Body::status("a").size() + SLOT_BYTES);
         assert_eq!(drain(&mut outbox), ["state,n:2", "{status:a", "sim,missed:7,n:3", "state,n:5"]);
         assert_eq!(outbox.reply_bytes(), 0);
@@ -250,13 +252,13 @@ mod tests {
         let topics = topics(&["state", "other", "sim"]);
         let mut outbox = Outbox::default();
         for topic in &topics[..2] {
-            outbox.latest(0, push(topic, 1));
+            outbox.latest(0, push(topic, 1), None);
         }
         outbox.event(push(&topics[2], 2), 0);
         outbox.forget_latest(Some(&topics[0]));
-        outbox.latest(0, push(&topics[0], 3));
+        outbox.latest(0, push(&topics[0], 3), None);
         assert_eq!(drain(&mut outbox), ["other,n:1", "sim,n:2", "state,n:3"]);
-        outbox.latest(0, push(&topics[0], 4));
+        outbox.latest(0, push(&topics[0], 4), None);
         outbox.forget_latest(None);
         assert!(outbox.is_empty());
         assert!(drain(&mut outbox).is_empty());
@@ -267,7 +269,7 @@ mod tests {
         let topics = topics(&["state"]);
         let mut outbox = Outbox::default();
         for n in 0..10_000 {
-            outbox.latest(n % 3, push(&topics[0], n));
+            outbox.latest(n % 3, push(&topics[0], n), None);
             assert!(outbox.items.len() < 64, "{} places for three values", outbox.items.len());
         }
         assert_eq!(drain(&mut outbox), ["state,n:9997", "state,n:9998", "state,n:9999"]);

@@ -31,7 +31,7 @@ use super::connection::Connection;
 use super::handle::{Inbox, NetHandle, Shared, Topic};
 use super::held::Held;
 use super::listener;
-use super::message::{Body, FromSim, PushKind, SessionId, ToSim};
+use super::message::{Body, FromSim, PushKind, SessionId, To, ToSim, Unread};
 use super::options::NetOptions;
 use super::outbox::Push;
 use super::slots::Filled;
@@ -370,11 +370,15 @@ impl Server {
             match message {
                 FromSim::Reply { session, slot, body } => self.reply(session, slot, body),
                 FromSim::Push { topic, to, body, kind } => self.push(topic, to, body, kind),
-                FromSim::Subscribe { session, topic, rate_hz } => self.subscribe(session, &topic, rate_hz),
+                FromSim::Missed { topic, count } => {
+                    for connection in self.connections.iter_mut().flatten() {
+                        connection.subscriptions.miss(&topic, count);
+                    }
+                }
+                FromSim::Subscribe { session, topic } => self.subscribe(session, &topic),
                 FromSim::Unsubscribe { session, topic } => self.unsubscribe(session, &topic),
                 FromSim::ForgetLatest => {
                     for connection in self.connections.iter_mut().flatten() {
-                        connection.subscriptions.forget_latest();
                         connection.outbox.forget_latest(None);
                     }
                 }
@@ -412,37 +416,36 @@ impl Server {
         }
     }
 
-    fn push(&mut self, topic: Topic, to: Option<SessionId>, body: Body, kind: PushKind) {
-        let to = match to {
-            None => None,
-            Some(session) => match self.sessions.get(&session) {
-                Some(&key) => Some(key),
-                None => return,
-            },
-        };
+    fn push(&mut self, topic: Topic, to: To, body: Body, kind: PushKind) {
         let Some((_, listeners)) = self.audience.iter().find(|(known, _)| known.is(&topic)) else { return };
-        let listeners = listeners.clone();
+        let key_of = |session: &SessionId| self.sessions.get(session).copied();
+        let receivers: Vec<(usize, Option<Unread>)> = match to {
+            To::All => listeners.iter().map(|&key| (key, None)).collect(),
+            To::One(session) => key_of(&session).map(|key| (key, None)).into_iter().collect(),
+            To::These(sessions) => {
+                let found =
+                    sessions.into_iter().filter_map(|(session, unread)| Some((key_of(&session)?, Some(unread))));
+                found.collect()
+            }
+        };
         let no_room = kind == PushKind::Event && self.held.has_no_room_for(body.size());
         let push = Rc::new(Push::new(topic, body, self.held.pushes.clone()));
-        for key in listeners {
-            if to.is_none_or(|to| to == key)
-                && let Some(Some(connection)) = self.connections.get_mut(key)
-            {
+        for (key, unread) in receivers {
+            // Those that do not subscribe to the topic do not take it.
+            if let Some(Some(connection)) = self.connections.get_mut(key) {
                 if no_room {
-                    connection.subscriptions.miss(&push);
+                    connection.subscriptions.miss(&push.topic, 1);
                 } else {
-                    connection.subscriptions.push(&push, kind, &mut connection.outbox, &self.options, self.now);
+                    connection.subscriptions.push(&push, kind, unread, &mut connection.outbox, &self.options);
                 }
                 self.enqueue(key);
             }
         }
     }
 
-    fn subscribe(&mut self, session: SessionId, topic: &Topic, rate_hz: Option<f64>) {
+    fn subscribe(&mut self, session: SessionId, topic: &Topic) {
         let added = match self.session(session) {
-            Some((key, connection)) if !connection.closing => {
-                connection.subscriptions.add(topic, rate_hz).then_some(key)
-            }
+            Some((key, connection)) if !connection.closing => connection.subscriptions.add(topic).then_some(key),
             _ => None,
         };
         let Some(key) = added else {

@@ -73,7 +73,6 @@ impl Server {
         if connection.closing || (connection.ended && !connection.unparsed && connection.slots.is_empty()) {
             self.unsubscribe_all(key, connection);
         }
-        connection.subscriptions.release(&mut connection.outbox, self.now);
         let wrote = match self.transmit(connection) {
             Ok(wrote) => wrote,
             Err(error) => {

@@ -4,7 +4,9 @@ use super::models::{
     ModelReply, ModelRequest, ModelSource, ModelsReply, RemoveReply, SpawnReply, TeleportReply, TeleportRequest,
 };
 use super::plugin_commands::{PluginLoadReply, PluginLoadRequest, PluginUnloadReply, PluginUnloadRequest};
+use super::rate::{SetRateReply, SetRateRequest};
 use super::reload::{ReloadReply, ReloadRequest};
+use super::subscribing::{SubscribeReply, SubscribeRequest, UnsubscribeRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +36,8 @@ pub enum Builtin {
     SimResume,
     /// Runs some ticks.
     SimStep,
+    /// How fast simulated time runs.
+    SimSetRate,
     /// Asks for pushes.
     SimSubscribe,
     /// Asks for no more pushes.
@@ -60,7 +64,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All of them, in the order in which `help` lists them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Connect,
         Self::Help,
         Self::RobotGetState,
@@ -71,6 +75,7 @@ impl Builtin {
         Self::SimPause,
         Self::SimResume,
         Self::SimStep,
+        Self::SimSetRate,
         Self::SimSubscribe,
         Self::SimUnsubscribe,
         Self::PluginList,
@@ -102,6 +107,7 @@ impl Builtin {
             Self::SimPause => "sim_pause",
             Self::SimResume => "sim_resume",
             Self::SimStep => "sim_step",
+            Self::SimSetRate => "sim_set_rate",
             Self::SimSubscribe => "sim_subscribe",
             Self::SimUnsubscribe => "sim_unsubscribe",
             Self::PluginList => "plugin_list",
@@ -125,6 +131,7 @@ impl Builtin {
                 | Self::SimPause
                 | Self::SimResume
                 | Self::SimStep
+                | Self::SimSetRate
                 | Self::SimReloadWorld
                 | Self::SimSpawn
                 | Self::SimRemove
@@ -185,12 +192,16 @@ impl Builtin {
                 name,
                 "Runs this many ticks (default 1), also while paused; the reply comes when they have run.",
             ),
+            Self::SimSetRate => Endpoint::new::<SetRateRequest, SetRateReply>(
+                name,
+                "Sets how many seconds are simulated per second of real time, 0: as many as possible; a pause stays.",
+            ),
             Self::SimSubscribe => Endpoint::new::<SubscribeRequest, SubscribeReply>(
                 name,
                 "Asks for the pushes of these topics on this connection; rate_hz limits those that show a latest value.",
             ),
             Self::SimUnsubscribe => {
-                Endpoint::new::<SubscribeRequest, SubscribeReply>(name, "Asks for no more pushes of these topics.")
+                Endpoint::new::<UnsubscribeRequest, SubscribeReply>(name, "Asks for no more pushes of these topics.")
             }
             Self::PluginList => Endpoint::new::<(), PluginListReply>(
                 name,
@@ -322,6 +333,8 @@ pub struct InfoReply {
     pub steps_left: u64,
     /// Simulated seconds per wall second, measured over about the last second.
     pub real_time_factor: f64,
+    /// Simulated seconds per wall second that are aimed at; 0: as many as possible.
+    pub target_real_time_factor: f64,
     /// How often the world has been reset.
     pub epoch: u64,
     /// The run's seed.
@@ -473,24 +486,6 @@ pub struct StepReply {
     pub tick: u64,
     /// The same in seconds of simulated time.
     pub sim_time: f64,
-}
-
-/// `sim_subscribe` and `sim_unsubscribe`.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct SubscribeRequest {
-    /// Names of topics.
-    pub topics: Vec<String>,
-    /// At most so many pushes a second, for topics that show a latest value (overlays).
-    pub rate_hz: Option<f64>,
-}
-
-/// Reply of `sim_subscribe` and `sim_unsubscribe`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SubscribeReply {
-    /// "subscribed" or "unsubscribed".
-    pub status: &'static str,
-    /// The topics.
-    pub topics: Vec<String>,
 }
 
 /// Reply of `plugin_list`.

@@ -71,6 +71,16 @@ impl Clock {
         self.restart();
     }
 
+    /// Goes on at another pace. A pause stays. What was behind at the old pace is not caught up at the new one, and the
+    /// next tick comes no earlier for it than either pace says.
+    pub fn set_pace(&mut self, pace: Pace, now: Instant) {
+        self.pace = pace;
+        if let (Pace::RealTime(factor), Some(next)) = (pace, self.next) {
+            self.next = Some(next.clamp(now, now + Duration::from_secs_f64(self.dt / factor)));
+        }
+        (self.window_start, self.window_ticks) = (now, 0);
+    }
+
     /// Stops or continues.
     pub fn set_paused(&mut self, paused: bool) {
         if self.paused != paused {
@@ -166,6 +176,34 @@ mod tests {
         let start = Instant::now();
         clock.tick_starts(start);
         assert_eq!(clock.due(start), Due::At(start + Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn another_pace_holds_from_the_next_tick_on_without_catching_up() {
+        let mut clock = Clock::new(0.01, Pace::RealTime(0.01), false);
+        let start = Instant::now();
+        clock.tick_starts(start);
+        assert_eq!(clock.due(start), Due::At(start + Duration::from_secs(1)));
+        let at = |millis| start + Duration::from_millis(millis);
+        clock.set_pace(Pace::RealTime(1.0), at(500));
+        assert_eq!(clock.due(at(500)), Due::At(at(510)));
+        // Slower again: the tick that was planned stays.
+        clock.set_pace(Pace::RealTime(0.1), at(505));
+        assert_eq!(clock.due(at(505)), Due::At(at(510)));
+        // Late by 200 ms, which the faster pace would make many ticks of.
+        clock.set_pace(Pace::RealTime(10.0), at(710));
+        assert_eq!(clock.due(at(710)), Due::Now);
+        clock.tick_starts(at(710));
+        assert_eq!(clock.due(at(710)), Due::At(at(711)));
+        clock.set_pace(Pace::Fast, at(710));
+        assert_eq!(clock.due(at(710)), Due::Now);
+        // Hours at full speed are nothing to catch up on.
+        clock.set_pace(Pace::RealTime(1.0), at(5_000_000));
+        clock.tick_starts(at(5_000_000));
+        assert_eq!(clock.due(at(5_000_000)), Due::At(at(5_000_010)));
+        clock.set_paused(true);
+        clock.set_pace(Pace::RealTime(2.0), at(5_000_000));
+        assert!(clock.standing());
     }
 
     #[test]

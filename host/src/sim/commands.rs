@@ -6,7 +6,7 @@ use tickworks_plugin_api::{DefaultRobot, EntityId, RobotUse, parse_request};
 
 use super::builtins::{
     Builtin, ConnectReply, HelpEntry, HelpReply, HelpRequest, InfoReply, PauseReply, PluginEntry, PluginListReply,
-    RobotReply, RobotSummary, StepReply, StepRequest, SubscribeReply, SubscribeRequest,
+    RobotReply, RobotSummary, StepReply, StepRequest,
 };
 use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
 use super::view::robot_info;
@@ -38,6 +38,7 @@ impl Simulation {
             Builtin::SimPause => now(self.set_paused(true)),
             Builtin::SimResume => now(self.set_paused(false)),
             Builtin::SimStep => self.step(to, request),
+            Builtin::SimSetRate => self.set_rate(request),
             Builtin::SimSubscribe => self.subscribe(to.session, request).and_then(now),
             Builtin::SimUnsubscribe => self.unsubscribe(to.session, request).and_then(now),
             Builtin::PluginList => now(self.plugin_list()),
@@ -138,6 +139,7 @@ impl Simulation {
             paused: moment.paused,
             steps_left: self.steps.iter().map(|step| step.remaining).max().unwrap_or(0),
             real_time_factor: self.clock.real_time_factor(),
+            target_real_time_factor: self.target_factor(),
             epoch: self.epoch,
             seed: self.seed,
             connections: self.queue.connections(),
@@ -185,30 +187,6 @@ impl Simulation {
     /// What every `sim_step` that ends in this tick gets.
     pub(super) fn step_reply(&self) -> Body {
         body(&StepReply { status: "stepped", tick: self.tick, sim_time: self.moment().time() })
-    }
-
-    fn subscribe(&mut self, session: SessionId, request: &Request) -> Result<SubscribeReply, String> {
-        let SubscribeRequest { topics, rate_hz } = parse_request(&request.cmd, &request.json)?;
-        if let Some(rate) = rate_hz
-            && !(rate > 0.0 && rate <= 10_000.0)
-        {
-            return Err(format!("sim_subscribe: rate_hz is {rate:?}, expected above 0 and at most 10000"));
-        }
-        self.check_topics(&request.cmd, &topics)?;
-        for topic in &topics {
-            self.net.subscribe(session, &self.net.topic(topic), rate_hz);
-            self.push_present(session, topic);
-        }
-        Ok(SubscribeReply { status: "subscribed", topics })
-    }
-
-    fn unsubscribe(&mut self, session: SessionId, request: &Request) -> Result<SubscribeReply, String> {
-        let SubscribeRequest { topics, .. } = parse_request(&request.cmd, &request.json)?;
-        self.check_topics(&request.cmd, &topics)?;
-        for topic in &topics {
-            self.net.unsubscribe(session, &self.net.topic(topic));
-        }
-        Ok(SubscribeReply { status: "unsubscribed", topics })
     }
 
     /// The plugins and their states.

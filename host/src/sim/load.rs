@@ -9,6 +9,7 @@ use tickworks_plugin_api::WorldRef;
 use super::arbiter::Arbiter;
 use super::claims::Claims;
 use super::clock::{Clock, Pace};
+use super::logs::Logs;
 use super::models::Spawned;
 use super::options::{Observer, Options, Ready, SimError};
 use super::plugin_specs::plugin_specs;
@@ -17,6 +18,7 @@ use super::queue::Queue;
 use super::recording::Recorder;
 use super::simulation::{Simulation, Stage};
 use super::stop::Stop;
+use super::viewers::Viewers;
 use crate::net::{Inbox, Net};
 use crate::physics::Threads;
 use crate::plugin::{LoadContext, Manager, ManagerOptions, Search};
@@ -108,6 +110,7 @@ impl Simulation {
         let search = Search::new(options.plugin_dirs.clone());
         let specs = plugin_specs(&options.plugins, &document, &world, &search);
         let (wake, woken) = bounded(1);
+        let wake_for_logs = wake.clone();
         let waker = Arc::new(move || {
             // A full channel already holds the wake-up; a simulation that has ended needs none.
             let _ = wake.try_send(());
@@ -132,6 +135,8 @@ impl Simulation {
             world,
             plugins,
             topics: Topics::new(&handle),
+            logs: Logs::new(handle.topic("logs"), wake_for_logs),
+            viewers: Viewers::default(),
             net: handle,
             inbox,
             stop: stop.clone(),

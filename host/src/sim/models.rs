@@ -236,6 +236,7 @@ impl Simulation {
         let id = self.model_id(&request.cmd, &model)?;
         let to = pose_of(&pose).map_err(|text| format!("sim_teleport: {text}"))?;
         self.world.teleport(id, &to).map_err(|error| format!("sim_teleport: {error}"))?;
+        self.viewers.changed(false);
         now(TeleportReply { status: "teleported", pose: self.world.pose(id).unwrap_or_default() })
     }
 

@@ -12,10 +12,12 @@ use crate::plugin::TrackerEvent;
 use crate::suggest::nearest;
 
 /// The host's own topics, with what they are for.
-pub(super) const TOPICS: [(&str, &str); 3] = [
+pub(super) const TOPICS: [(&str, &str); 5] = [
     ("sim", "Resets, reloads, pauses, models that come and go, as they happen."),
     ("plugins", "Every change of a plugin's state, with how many of how many have started."),
+    ("state", "Poses and velocities of models: the latest, at most rate_hz times a second."),
     ("overlays", "What the plugins draw over the world: the latest, at most rate_hz times a second."),
+    ("logs", "What the host and its plugins log, from info on."),
 ];
 
 /// Handles of the host's own topics, looked up once.
@@ -23,12 +25,20 @@ pub(super) const TOPICS: [(&str, &str); 3] = [
 pub(super) struct Topics {
     sim: Topic,
     plugins: Topic,
-    overlays: Topic,
+    pub state: Topic,
+    pub overlays: Topic,
+    pub logs: Topic,
 }
 
 impl Topics {
     pub fn new(net: &NetHandle) -> Self {
-        Self { sim: net.topic("sim"), plugins: net.topic("plugins"), overlays: net.topic("overlays") }
+        Self {
+            sim: net.topic("sim"),
+            plugins: net.topic("plugins"),
+            state: net.topic("state"),
+            overlays: net.topic("overlays"),
+            logs: net.topic("logs"),
+        }
     }
 }
 
@@ -81,7 +91,7 @@ impl Simulation {
             "sim" => {
                 let moment = self.moment();
                 let present = json!({"event": "present", "epoch": self.epoch, "tick": moment.tick,
-                    "sim_time": moment.time(), "paused": moment.paused});
+                    "sim_time": moment.time(), "paused": moment.paused, "real_time_factor": self.target_factor()});
                 self.net.push_to(session, &self.topics.sim, body(&present), PushKind::Event);
             }
             "plugins" => {
@@ -94,39 +104,54 @@ impl Simulation {
     }
 
     /// The world has been reset: nothing of the old epoch is pushed after this.
-    pub(super) fn push_reset(&self) {
-        self.net.forget_latest();
-        self.net.push(&self.topics.sim, body(&json!({"event": "reset", "epoch": self.epoch})), PushKind::Event);
+    pub(super) fn push_reset(&mut self) {
+        self.time_jumped();
+        self.push_sim_event(&json!({"event": "reset", "epoch": self.epoch}));
     }
 
     /// Another world runs: likewise.
-    pub(super) fn push_reloaded(&self) {
-        self.net.forget_latest();
+    pub(super) fn push_reloaded(&mut self) {
+        self.time_jumped();
         let event = json!({"event": "reloaded", "epoch": self.epoch, "world": self.world_name,
             "world_file": self.world_file.display().to_string()});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// A model has come or gone.
-    pub(super) fn push_model(&self, event: &str, model: &str) {
+    pub(super) fn push_model(&mut self, event: &str, model: &str) {
+        self.viewers.changed(false);
         let event = json!({"event": event, "model": model, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// Models have come or gone: what was looked up by name has to be looked up again.
-    pub(super) fn structure_changed(&mut self) {}
+    pub(super) fn structure_changed(&mut self) {
+        self.viewers.structure_changed();
+        self.viewers.changed(false);
+    }
+
+    /// The state is another one than ticks have led to: what was to be shown before is false.
+    fn time_jumped(&mut self) {
+        self.net.forget_latest();
+        self.viewers.changed(true);
+    }
 
     /// A state has been loaded: likewise.
-    pub(super) fn push_state_loaded(&self) {
-        self.net.forget_latest();
+    pub(super) fn push_state_loaded(&mut self) {
+        self.time_jumped();
         let event = json!({"event": "state_loaded", "epoch": self.epoch, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
+    }
+
+    /// Something about the run has happened.
+    pub(super) fn push_sim_event(&self, event: &serde_json::Value) {
+        self.net.push(&self.topics.sim, body(event), PushKind::Event);
     }
 
     /// Time stands or runs.
     pub(super) fn push_paused(&self, paused: bool) {
         let event = json!({"event": if paused { "paused" } else { "resumed" }, "tick": self.tick});
-        self.net.push(&self.topics.sim, body(&event), PushKind::Event);
+        self.push_sim_event(&event);
     }
 
     /// A plugin's state has changed.
@@ -162,12 +187,13 @@ impl Simulation {
     /// Phase 7: the pushes of this tick.
     pub(super) fn push_after_tick(&mut self) {
         self.push_published();
-        if self.topics.overlays.has_subscribers() {
-            self.push_overlays();
-        }
+        self.viewers.ticked();
+        self.show_due();
+        self.push_logs();
     }
 
-    fn push_overlays(&mut self) {
+    /// What the plugins draw now.
+    pub(super) fn overlays(&mut self) -> crate::net::Body {
         let moment = self.moment();
         let drawn = self.plugins.draw(&View { world: &self.world, moment });
         let shapes: Vec<Drawn<'_>> = drawn
@@ -176,8 +202,7 @@ impl Simulation {
                 shapes.iter().map(|shape| draw(self.plugins.name(*plugin).unwrap_or_default(), shape))
             })
             .collect();
-        let overlays = json!({"tick": moment.tick, "sim_time": moment.time(), "shapes": shapes});
-        self.net.push(&self.topics.overlays, body(&overlays), PushKind::Latest { key: 0 });
+        body(&json!({"tick": moment.tick, "sim_time": moment.time(), "shapes": shapes}))
     }
 }
 

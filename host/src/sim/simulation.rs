@@ -11,6 +11,7 @@ use super::builtins::Builtin;
 use super::claims::Claims;
 use super::clock::{Clock, Due};
 use super::load::Setup;
+use super::logs::Logs;
 use super::models::Spawned;
 use super::options::{Ended, Observer, SimError};
 use super::plugin_commands::Loading;
@@ -20,6 +21,7 @@ use super::recording::Recorder;
 use super::reload::Reloading;
 use super::stop::Stop;
 use super::view::{Moment, View};
+use super::viewers::Viewers;
 use crate::net::{Body, Inbox, NetHandle, SessionId};
 use crate::plugin::{Manager, PluginSpec, PluginState, TrackerEvent};
 use crate::sdf::Source;
@@ -61,6 +63,8 @@ pub struct Simulation {
     pub(super) queue: Queue,
     pub(super) arbiter: Arbiter,
     pub(super) topics: Topics,
+    pub(super) viewers: Viewers,
+    pub(super) logs: Logs,
     /// Woken by plugins from threads of their own.
     pub(super) woken: Receiver<()>,
     pub(super) stage: Stage,
@@ -139,6 +143,8 @@ impl Simulation {
             }
             self.take_arrived();
             self.flush_recording();
+            self.show_due();
+            self.push_logs();
             self.net.flush();
             self.wait(self.plugins.next_deadline());
         }
@@ -271,6 +277,8 @@ impl Simulation {
         }
         self.push_published();
         self.flush_recording();
+        self.show_due();
+        self.push_logs();
         self.net.flush();
     }
 
@@ -344,6 +352,7 @@ impl Simulation {
 
     /// Sleeps until something arrives or it is time.
     fn wait(&self, until: Option<Instant>) {
+        let until = [until, self.next_show()].into_iter().flatten().min();
         let mut select = Select::new();
         select.recv(self.inbox.receiver());
         select.recv(self.stop.woken());
@@ -412,6 +421,8 @@ impl Simulation {
         self.steps_changed();
         self.early_resets.retain(|to| to.session != session);
         self.queue.forget(session);
+        self.viewers.forget(session);
+        self.logs.remove(session);
     }
 
     /// A robot is nobody's now: it does not drive on by itself.

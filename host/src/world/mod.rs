@@ -4,8 +4,8 @@
 //! - [`components`]: what entities carry; [`index`]: entities by id and by name;
 //! - [`command`]: control inputs, forces and impulses; [`tick`]: one control period, with [`reach`] deciding who needs
 //!   the solver;
-//! - [`view`]: robots and bodies as arrays; [`joints`]: their positions; [`query`]: poses and ray casts;
-//! - [`change`]: models that come and go; [`state`]: reset, snapshot, restore, hash.
+//! - [`view`]: robots and bodies as arrays; [`joints`]: their positions; [`motion`]: models as they move;
+//! - [`query`]: poses and ray casts; [`change`]: models that come and go; [`state`]: reset, snapshot, restore, hash.
 //!
 //! The world has no clock: ticks are counted, paused and paced by who owns it. Motion is here, contact in
 //! [`crate::physics`].
@@ -18,6 +18,7 @@ pub mod command;
 pub mod components;
 pub mod index;
 pub mod joints;
+pub mod motion;
 pub mod query;
 mod reach;
 pub mod spec;
@@ -40,6 +41,7 @@ pub use change::{ChangeError, Structure};
 pub use command::CommandError;
 pub use components::{RobotInfo, RobotKind};
 pub use joints::JointState;
+pub use motion::ModelMotion;
 pub use query::{BadRay, RayAnswer, RayQuery};
 pub use spec::WorldSpec;
 pub use state::RestoreError;

@@ -24,7 +24,7 @@ fn pushes_are_kept_apart_from_replies() {
         let host = Host::start(options(), |handle, message| {
             if let ToSim::Request { session, slot, .. } = message {
                 let topic = handle.topic("race");
-                handle.subscribe(session, &topic, None);
+                handle.subscribe(session, &topic);
                 handle.push(&topic, Body::json(&json!({"lap": slot})).unwrap(), PushKind::Event);
                 handle.reply(session, slot, Body::Value(map(&[("bytes", rmpv::Value::Binary(vec![1, 2, 3]))])));
             }

@@ -12,7 +12,7 @@ fn the_thread_sleeps_while_nothing_happens() {
     clients[0].send("{\"cmd\"");
     clients[1].send("{\"cmd\":\"x\"}\n".repeat(10));
     let (session, _, _) = request(&inbox);
-    host.handle.subscribe(session, &topic, Some(1000.0));
+    host.handle.subscribe(session, &topic);
     host.handle.flush();
     clients[2].send("{\"cmd\":\"x\"}\n");
     clients[2].end();

@@ -1,6 +1,6 @@
 //! Pushes to subscribers, quick and slow ones.
 
-use super::super::{PushKind, SessionId, Topic};
+use super::super::{PushKind, SessionId, Topic, Unread};
 use super::*;
 
 const LATEST: PushKind = PushKind::Latest { key: 0 };
@@ -10,12 +10,12 @@ fn numbered(n: u64) -> Body {
 }
 
 /// A client and its session, subscribed to the topics.
-fn subscriber(host: &Host, inbox: &Inbox, topics: &[&Topic], rate_hz: Option<f64>) -> (Raw, SessionId) {
+fn subscriber(host: &Host, inbox: &Inbox, topics: &[&Topic]) -> (Raw, SessionId) {
     let mut client = host.connect();
     client.send("{\"cmd\":\"sim_subscribe\"}\n");
     let (session, slot, _) = request(inbox);
     for topic in topics {
-        host.handle.subscribe(session, topic, rate_hz);
+        host.handle.subscribe(session, topic);
     }
     host.handle.reply(session, slot, Body::status("subscribed"));
     host.handle.flush();
@@ -43,8 +43,8 @@ fn sync(host: &Host, inbox: &Inbox, client: &mut Raw) -> Vec<Json> {
 fn subscribers_get_pushes_and_others_do_not() {
     let (host, inbox) = Host::without_sim(options());
     let (race, other) = (host.handle.topic("race"), host.handle.topic("other"));
-    let (mut client, _) = subscriber(&host, &inbox, &[&race], None);
-    let (mut stranger, _) = subscriber(&host, &inbox, &[&other], None);
+    let (mut client, _) = subscriber(&host, &inbox, &[&race]);
+    let (mut stranger, _) = subscriber(&host, &inbox, &[&other]);
     let body = Body::json(&serde_json::json!({"lap": 2, "topic": "mine", "missed": 9})).unwrap();
     host.handle.push(&race, body, PushKind::Event);
     host.handle.flush();
@@ -59,7 +59,7 @@ fn pushes_speak_messagepack_where_the_client_does() {
     let mut client = host.connect();
     client.send(frame(&map(&[("cmd", "sim_subscribe".into())])));
     let (session, slot, _) = request(&inbox);
-    host.handle.subscribe(session, &race, None);
+    host.handle.subscribe(session, &race);
     host.handle.reply(session, slot, Body::status("subscribed"));
     host.handle.push(&race, numbered(1), PushKind::Event);
     host.handle.push_to(session, &race, Body::Value(map(&[("b", rmpv::Value::Binary(vec![1]))])), LATEST);
@@ -73,8 +73,8 @@ fn pushes_speak_messagepack_where_the_client_does() {
 fn a_push_to_one_session_reaches_it_alone() {
     let (host, inbox) = Host::without_sim(options());
     let sim = host.handle.topic("sim");
-    let (mut first, session) = subscriber(&host, &inbox, &[&sim], None);
-    let (mut second, other) = subscriber(&host, &inbox, &[&sim], None);
+    let (mut first, session) = subscriber(&host, &inbox, &[&sim]);
+    let (mut second, other) = subscriber(&host, &inbox, &[&sim]);
     host.handle.push_to(session, &sim, numbered(1), PushKind::Event);
     host.handle.push_to(other, &host.handle.topic("unwanted"), numbered(2), PushKind::Event);
     host.handle.push_to(SessionId(999), &sim, numbered(3), PushKind::Event);
@@ -87,18 +87,18 @@ fn a_topic_knows_whether_anybody_listens() {
     let (host, inbox) = Host::without_sim(options());
     let race = host.handle.topic("race");
     assert!(!race.has_subscribers() && !host.handle.has_subscribers("race"));
-    let (mut client, session) = subscriber(&host, &inbox, &[&race], None);
+    let (mut client, session) = subscriber(&host, &inbox, &[&race]);
     assert!(host.handle.topic("race").has_subscribers() && host.handle.has_subscribers("race"));
     // Once more changes nothing, as does a session that is not there.
-    host.handle.subscribe(session, &race, Some(10.0));
-    host.handle.subscribe(SessionId(999), &race, None);
+    host.handle.subscribe(session, &race);
+    host.handle.subscribe(SessionId(999), &race);
     host.handle.unsubscribe(session, &race);
     host.handle.unsubscribe(session, &race);
     host.handle.push(&race, numbered(1), PushKind::Event);
     assert!(sync(&host, &inbox, &mut client).is_empty());
     assert!(!race.has_subscribers());
 
-    let (client, _) = subscriber(&host, &inbox, &[&race], None);
+    let (client, _) = subscriber(&host, &inbox, &[&race]);
     assert!(race.has_subscribers());
     drop(client);
     while !matches!(next(&inbox), ToSim::Closed { .. }) {}
@@ -110,8 +110,8 @@ fn a_slow_client_misses_events_and_is_told_how_many() {
     let (host, inbox) =
         Host::without_sim(NetOptions { max_queued_events: 10, max_queued_event_bytes: 64 << 20, ..options() });
     let (race, big) = (host.handle.topic("race"), host.handle.topic("big"));
-    let (mut slow, slow_session) = subscriber(&host, &inbox, &[&race, &big], None);
-    let (mut quick, _) = subscriber(&host, &inbox, &[&race], None);
+    let (mut slow, slow_session) = subscriber(&host, &inbox, &[&race, &big]);
+    let (mut quick, _) = subscriber(&host, &inbox, &[&race]);
 
     // Large ones first, far more than the sockets and the queue hold.
     let blocker = |n: u64| Body::json(&serde_json::json!({ "n": n, "pad": "y".repeat(1 << 20) })).unwrap();
@@ -149,8 +149,8 @@ fn a_slow_client_misses_events_and_is_told_how_many() {
 fn a_slow_client_gets_the_newest_of_latest_values() {
     let (host, inbox) = Host::without_sim(options());
     let state = host.handle.topic("state");
-    let (mut slow, _) = subscriber(&host, &inbox, &[&state], None);
-    let (mut quick, _) = subscriber(&host, &inbox, &[], None);
+    let (mut slow, _) = subscriber(&host, &inbox, &[&state]);
+    let (mut quick, _) = subscriber(&host, &inbox, &[]);
     let pad = "y".repeat(100_000);
     let count = 1000;
     for n in 0..count {
@@ -175,7 +175,7 @@ fn a_slow_client_gets_the_newest_of_latest_values() {
 fn nothing_of_after_an_event_is_read_before_it() {
     let (host, inbox) = Host::without_sim(options());
     let (sim, state, big) = (host.handle.topic("sim"), host.handle.topic("state"), host.handle.topic("big"));
-    let (mut slow, session) = subscriber(&host, &inbox, &[&sim, &state, &big], None);
+    let (mut slow, session) = subscriber(&host, &inbox, &[&sim, &state, &big]);
     let blocker = Body::json(&serde_json::json!({ "pad": "y".repeat(1 << 20) })).unwrap();
     let mut pushes = 0;
     for epoch in 0..20u64 {
@@ -207,44 +207,54 @@ fn nothing_of_after_an_event_is_read_before_it() {
 }
 
 #[test]
-fn a_rate_thins_out_latest_values_but_not_events() {
+fn a_latest_value_is_shown_to_those_it_is_for_and_tells_when_it_has_gone_out() {
     let (host, inbox) = Host::without_sim(options());
-    let (state, race) = (host.handle.topic("state"), host.handle.topic("race"));
-    // One an hour: the first goes out at once, and no other one in the time that this test takes.
-    let (mut client, session) = subscriber(&host, &inbox, &[&state, &race], Some(1.0 / 3600.0));
-    for n in 0..10 {
-        host.handle.push(&state, numbered(n), LATEST);
-        host.handle.push(&race, numbered(n), PushKind::Event);
+    let (state, big) = (host.handle.topic("state"), host.handle.topic("big"));
+    let (mut quick, first) = subscriber(&host, &inbox, &[&state]);
+    let (mut slow, second) = subscriber(&host, &inbox, &[&state, &big]);
+    let (mut third, other) = subscriber(&host, &inbox, &[&big]);
+    let show = |n: u64, sessions: &[SessionId]| {
+        let (to, receipts): (Vec<_>, Vec<_>) = sessions
+            .iter()
+            .map(|&session| {
+                let (unread, receipt) = Unread::with_receipt();
+                ((session, unread), receipt)
+            })
+            .unzip();
+        host.handle.show(to, &state, numbered(n));
         host.handle.flush();
-    }
-    let seen = sync(&host, &inbox, &mut client);
-    assert_eq!(seen.iter().filter(|push| push["topic"] == "state").map(|push| &push["n"]).collect::<Vec<_>>(), [0]);
-    assert_eq!(seen.iter().filter(|push| push["topic"] == "race").count(), 10);
+        receipts
+    };
+    let receipts = show(1, &[first, other, SessionId(999)]);
+    assert_eq!(quick.json(), serde_json::json!({"topic": "state", "n": 1}));
+    assert!(sync(&host, &inbox, &mut third).is_empty() && sync(&host, &inbox, &mut slow).is_empty());
+    assert!(receipts.iter().all(|receipt| !receipt.is_open()), "{receipts:?}");
 
-    // Without a rate each one goes out again, and the one that was held back is not sent late.
-    host.handle.subscribe(session, &state, None);
-    host.handle.push(&state, numbered(10), LATEST);
-    assert_eq!(sync(&host, &inbox, &mut client), [serde_json::json!({"topic": "state", "n": 10})]);
-}
-
-#[test]
-fn the_last_value_within_a_rate_arrives_without_another_push() {
-    let (host, inbox) = Host::without_sim(options());
-    let state = host.handle.topic("state");
-    let (mut client, _) = subscriber(&host, &inbox, &[&state], Some(20.0));
-    for n in 0..10 {
-        host.handle.push(&state, numbered(n), LATEST);
+    // More than the sockets hold: what is behind it waits.
+    for n in 0..40 {
+        let blocker = Body::json(&serde_json::json!({ "n": n, "pad": "y".repeat(1 << 20) })).unwrap();
+        host.handle.push_to(second, &big, blocker, PushKind::Event);
     }
-    host.handle.flush();
-    assert_eq!(client.json()["n"], 0);
-    assert_eq!(client.json()["n"], 9);
+    let old = show(2, &[first, second]);
+    assert_eq!(quick.json()["n"], 2);
+    sync(&host, &inbox, &mut third);
+    assert!(!old[0].is_open() && old[1].is_open());
+    let new = show(3, &[second]);
+    sync(&host, &inbox, &mut third);
+    assert!(!old[1].is_open() && new[0].is_open(), "the newer one has taken its place");
+    let seen = sync(&host, &inbox, &mut slow);
+    assert_eq!(seen.last().unwrap(), &serde_json::json!({"topic": "state", "n": 3}));
+    assert!(!new[0].is_open());
+    host.handle.unsubscribe(first, &state);
+    let none = show(4, &[first]);
+    assert!(sync(&host, &inbox, &mut quick).is_empty() && !none[0].is_open());
 }
 
 #[test]
 fn a_client_that_ends_its_side_gets_no_more_pushes() {
     let (host, inbox) = Host::without_sim(options());
     let race = host.handle.topic("race");
-    let (mut client, _) = subscriber(&host, &inbox, &[&race], None);
+    let (mut client, _) = subscriber(&host, &inbox, &[&race]);
     client.end();
     assert!(client.rest().is_empty());
     while !matches!(next(&inbox), ToSim::Closed { .. }) {}
