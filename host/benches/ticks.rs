@@ -59,6 +59,7 @@ fn simulation(world: &Path) -> (Net, Simulation) {
         keep_going: false,
         plugin_start_timeout: Duration::from_secs(30),
         threads: None,
+        save_dir: None,
         state: None,
         record: None,
     };

@@ -24,6 +24,19 @@ pub struct Call {
     /// More fields, as a JSON object; KEY=VALUE wins over it
     #[arg(long, value_name = "OBJECT", value_parser = parse_object)]
     json: Option<Map<String, Value>>,
+    #[command(flatten)]
+    connection: Connection,
+    /// After the reply, print pushes, a line each, until the host goes or this is interrupted
+    #[arg(long)]
+    follow: bool,
+    /// Print the reply on several lines
+    #[arg(long)]
+    pretty: bool,
+}
+
+/// Which host, and how to talk to it.
+#[derive(Args, Debug)]
+pub struct Connection {
     /// Where the host listens
     #[arg(short, long, value_name = "ADDRESS", env = "TICKWORKS_ADDRESS", default_value = "127.0.0.1:42069")]
     address: String,
@@ -36,24 +49,25 @@ pub struct Call {
     /// A file with the host's token
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// After the reply, print pushes, a line each, until the host goes or this is interrupted
-    #[arg(long)]
-    follow: bool,
-    /// Print the reply on several lines
-    #[arg(long)]
-    pretty: bool,
 }
 
 impl Call {
+    /// A call of this command with these fields, whose reply is printed.
+    pub fn of(cmd: &str, fields: Map<String, Value>, connection: Connection) -> Self {
+        let fields = fields.into_iter().collect();
+        Self { cmd: cmd.to_owned(), fields, json: None, connection, follow: false, pretty: false }
+    }
+
     /// Sends, waits, prints.
     pub fn execute(self) -> Done {
         let mut request = self.json.unwrap_or_default();
         request.extend(self.fields);
         request.insert("cmd".into(), Value::String(self.cmd));
-        let framing = if self.msgpack { Framing::MessagePack } else { Framing::JsonLines };
-        let mut client =
-            Client::connect(self.address.as_str(), framing, self.timeout).map_err(|error| error.to_string())?;
-        if let Some(file) = &self.token_file {
+        let connection = &self.connection;
+        let framing = if connection.msgpack { Framing::MessagePack } else { Framing::JsonLines };
+        let mut client = Client::connect(connection.address.as_str(), framing, connection.timeout)
+            .map_err(|error| error.to_string())?;
+        if let Some(file) = &connection.token_file {
             client.auth(&super::read_token(file)?).map_err(|error| error.to_string())?;
         }
         let reply = client.request(&Value::Object(request)).map_err(|error| error.to_string())?;

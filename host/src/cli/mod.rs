@@ -17,6 +17,7 @@ mod progress;
 mod replay;
 mod resolve;
 mod run;
+mod save;
 mod signals;
 mod values;
 
@@ -43,6 +44,8 @@ enum Command {
     /// Look at plugins without running a world
     #[command(subcommand)]
     Plugin(plugin::Plugin),
+    /// Have a running host save its world as SDF, with what has become of it
+    Save(save::Save),
     /// Send one request to a running host and print the reply: a client for scripts
     Call(call::Call),
 }
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Convert(convert) => convert.execute(),
         Command::Plugin(plugin) => plugin.execute(),
         Command::Call(call) => call.execute(),
+        Command::Save(save) => save.execute(),
     };
     match done {
         Ok(code) => code,

@@ -60,6 +60,9 @@ pub struct Run {
     /// Threads for physics; the result is the same with any number [default: as many as pay off]
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
+    /// A directory in which clients may save the world, beside that of its file
+    #[arg(long, value_name = "DIR")]
+    save_dir: Option<PathBuf>,
     /// Start from a state: a file with a reply of sim_get_state (`tickworks call sim_get_state > FILE`)
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -109,6 +112,9 @@ impl Run {
     }
 
     fn options(&self) -> Result<Options, String> {
+        if let Some(dir) = self.save_dir.as_ref().filter(|dir| !dir.is_dir()) {
+            return Err(format!("--save-dir {}: there is no such directory", dir.display()));
+        }
         let pace = match (self.fast, self.real_time_factor) {
             (true, _) => Some(Pace::Fast),
             (false, Some(factor)) => Some(Pace::RealTime(factor)),
@@ -128,6 +134,7 @@ impl Run {
             keep_going: self.keep_going,
             plugin_start_timeout: self.plugin_start_timeout,
             threads: self.threads,
+            save_dir: self.save_dir.clone(),
             state: self.state.clone(),
             record: self.record.clone(),
         })

@@ -6,6 +6,7 @@ use super::models::{
 use super::plugin_commands::{PluginLoadReply, PluginLoadRequest, PluginUnloadReply, PluginUnloadRequest};
 use super::rate::{SetRateReply, SetRateRequest};
 use super::reload::{ReloadReply, ReloadRequest};
+use super::saving::{SaveReply, SaveRequest};
 use super::subscribing::{SubscribeReply, SubscribeRequest, UnsubscribeRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub enum Builtin {
     PluginUnload,
     /// Reads the world's file again, or another one.
     SimReloadWorld,
+    /// Saves the world.
+    SimSaveWorld,
     /// Adds a model.
     SimSpawn,
     /// Takes a model out.
@@ -64,7 +67,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All of them, in the order in which `help` lists them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Connect,
         Self::Help,
         Self::RobotGetState,
@@ -82,6 +85,7 @@ impl Builtin {
         Self::PluginLoad,
         Self::PluginUnload,
         Self::SimReloadWorld,
+        Self::SimSaveWorld,
         Self::SimSpawn,
         Self::SimRemove,
         Self::SimTeleport,
@@ -114,6 +118,7 @@ impl Builtin {
             Self::PluginLoad => "plugin_load",
             Self::PluginUnload => "plugin_unload",
             Self::SimReloadWorld => "sim_reload_world",
+            Self::SimSaveWorld => "sim_save_world",
             Self::SimSpawn => "sim_spawn",
             Self::SimRemove => "sim_remove",
             Self::SimTeleport => "sim_teleport",
@@ -133,6 +138,7 @@ impl Builtin {
                 | Self::SimStep
                 | Self::SimSetRate
                 | Self::SimReloadWorld
+                | Self::SimSaveWorld
                 | Self::SimSpawn
                 | Self::SimRemove
                 | Self::SimTeleport
@@ -219,6 +225,10 @@ impl Builtin {
             Self::SimReloadWorld => Endpoint::new::<ReloadRequest, ReloadReply>(
                 name,
                 "Reads the world's file again, or another one, and starts all plugins again; with errors in it the world stays.",
+            ),
+            Self::SimSaveWorld => Endpoint::new::<SaveRequest, SaveReply>(
+                name,
+                "Saves the world as it is into SDF: what has not changed stays as it stands in its file, byte for byte.",
             ),
             Self::SimSpawn => Endpoint::new::<ModelSource, SpawnReply>(
                 name,

@@ -45,6 +45,7 @@ impl Simulation {
             Builtin::PluginLoad => self.plugin_load(to, request),
             Builtin::PluginUnload => self.plugin_unload(request),
             Builtin::SimReloadWorld => self.reload(to, request),
+            Builtin::SimSaveWorld => self.save_world(request),
             Builtin::SimSpawn => self.spawn(request),
             Builtin::SimRemove => self.remove(request),
             Builtin::SimTeleport => self.teleport(request),

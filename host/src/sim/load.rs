@@ -158,7 +158,14 @@ impl Simulation {
             world_name: document.name.clone(),
             world_file: file,
             source,
-            setup: Setup { sdf: sdf_options, build, plugins: options.plugins.clone(), search, pace: options.pace },
+            setup: Setup {
+                sdf: sdf_options,
+                build,
+                plugins: options.plugins.clone(),
+                search,
+                pace: options.pace,
+                save_dir: options.save_dir.clone(),
+            },
             specs,
             spawned: Spawned::default(),
             reloading: None,
@@ -189,6 +196,8 @@ pub(super) struct Setup {
     pub search: Search,
     /// The pace, if it was said.
     pub pace: Option<Pace>,
+    /// Where clients may save the world, beside the directory of its file.
+    pub save_dir: Option<PathBuf>,
 }
 
 /// A world's file that has been read, and what came of it.

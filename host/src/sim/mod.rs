@@ -10,7 +10,7 @@
 //! - [`builtins`], [`commands`]: the host's own commands; [`state`]: states out and in; [`pushes`]: what subscribers get,
 //!   [`viewers`]: the latest values among that, [`subscribing`]: who gets it, [`logs`]: from the log to them; [`rate`]: the pace
 //! - [`recording`]: what enters a run, written down; [`script`]: read again; [`replay`]: run again
-//! - [`models`], [`spawning`]: models that come and go; [`reset`], [`reload`]: the start, another world; [`plugin_commands`], [`plugin_specs`]: plugins
+//! - [`models`], [`spawning`]: models that come and go; [`reset`], [`reload`], [`saving`]: the start, another world, the file; [`plugin_commands`], [`plugin_specs`]: plugins
 #![forbid(unsafe_code)]
 
 mod arbiter;
@@ -32,6 +32,7 @@ mod recording;
 mod reload;
 mod replay;
 mod reset;
+mod saving;
 mod script;
 mod simulation;
 mod spawning;

@@ -40,6 +40,8 @@ pub struct Options {
     pub plugin_start_timeout: Duration,
     /// Threads for physics; `None`: as many as pay off.
     pub threads: Option<usize>,
+    /// Where clients may save the world, beside the directory of its file.
+    pub save_dir: Option<PathBuf>,
     /// A state to begin with: a file with a reply of `sim_get_state`.
     pub state: Option<PathBuf>,
     /// A file to make, in which the run is recorded.

@@ -151,6 +151,7 @@ fn options(replay: &Replay, header: &Header) -> Options {
         plugin_start_timeout: replay.plugin_start_timeout,
         threads: replay.threads,
         // It is in the recording, as the first request.
+        save_dir: None,
         state: None,
         record: None,
     }

@@ -47,6 +47,35 @@ pub(super) fn read(
     }
 }
 
+/// The element that makes a model of this name at this pose again, wherever in a document it stands.
+///
+/// # Errors
+/// As [`read`]; it has been read before.
+pub(super) fn element(
+    source: &ModelSource,
+    name: &str,
+    pose: Option<&DPose3>,
+    directory: &Path,
+) -> Result<String, String> {
+    if let Some(uri) = &source.uri {
+        let whole = include(uri, Some(name), pose);
+        let inside = whole.find("<include>").zip(whole.find("</world>"));
+        return Ok(inside.map_or(String::new(), |(from, to)| whole[from..to].to_owned()));
+    }
+    let whole = with_overrides(source.sdf.as_deref().unwrap_or_default(), Some(name), pose, directory)?;
+    let parsed = Source::new(directory.join(NAME), whole);
+    let document = sdf::parse(&parsed, &XmlLimits::default()).map_err(|error| error.to_string())?;
+    let root = document.root();
+    let model = root.child("model").or_else(|| root.child("world").and_then(|world| world.child("model")));
+    let model = model.ok_or("there is no <model> in it")?;
+    let text = &parsed.text()[model.span().range()];
+    // The prefix that the root of its own text has declared.
+    match text.strip_prefix("<model").filter(|_| text.contains("<tw:") && !text.contains("xmlns:tw")) {
+        Some(rest) => Ok(format!("<model xmlns:tw=\"https://tickworks.dev/sdf\"{rest}")),
+        None => Ok(text.to_owned()),
+    }
+}
+
 /// All errors in one text.
 pub(super) fn list(errors: &[Diagnostic]) -> String {
     let shown = texts(errors.iter());

@@ -137,6 +137,11 @@ impl World {
         !self.change.removed.is_empty() || self.numbers() != self.change.document
     }
 
+    /// Whether a model, by its number, is one of the document.
+    pub(super) fn is_of_document(&self, model: usize) -> bool {
+        model < self.change.document.models
+    }
+
     /// What has come and gone since the build.
     pub fn structure(&self) -> Structure {
         let removed = self.change.removed.iter().filter_map(|n| self.document.models.get(*n));
