@@ -284,7 +284,8 @@ fn what_rests_falls_asleep_and_costs_nothing() {
     scene.ground();
     scene.stacks(50);
     let mut world = scene.build();
-    for _ in 0..240 {
+    // Stacks of ten settle for some seconds.
+    for _ in 0..600 {
         world.physics_tick();
     }
     assert!(world.physics().at_rest());

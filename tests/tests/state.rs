@@ -299,7 +299,7 @@ fn i5_a_run_starts_from_a_state_in_a_file_and_so_does_its_replay() {
     let mut client = host.json();
     client
         .ok(json!({"cmd": "mission_start", "robot_id": 1, "trajectory": vec![[0.0, 0.0, 0.02, 0.0, 0.0, 0.01]; 200]}));
-    client.ok(json!({"cmd": "sim_spawn", "name": "ball", "sdf": "<model name='b'><pose>0 0 3 0 0 0</pose><link name='l'/></model>"}));
+    client.ok(json!({"cmd": "sim_spawn", "name": "guest", "sdf": "<model name='b'><pose>0 0 3 0 0 0</pose><link name='l'/></model>"}));
     client.step(50);
     let address = host.addr().to_string();
     let state = tickworks_tests::tickworks(["call", "sim_get_state", "--address", &address]);

@@ -474,9 +474,9 @@ impl Physics {
 /// takes the corners of the face one after the other.)
 const STEADY: f64 = 1e9;
 
-/// What moves slower than this (m/s, rad/s) for half a second rests. The engine's own numbers, fifty times as large, would freeze a
+/// What moves slower than this (m/s, rad/s) for half a second rests. The engine's own numbers, 25 and 50 times as large, would freeze a
 /// pendulum that swings slowly, and what has just begun to fall over or to slide.
-const STILL: [f32; 2] = [1e-3, 1e-2];
+const STILL: [f32; 2] = [2e-3, 1e-2];
 
 /// Speed that any body may reach, m/s: that of a bullet ten times over.
 const FASTEST: f64 = 10_000.0;
