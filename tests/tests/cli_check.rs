@@ -81,7 +81,11 @@ fn a_warning_is_an_error_when_it_is_asked_to_be() {
     let exit = check(&[path]);
     assert_eq!(exit.code, Some(0), "{exit:?}");
     assert!(exit.stdout.contains(": 1 warning (world 'scratch', 3 models)"), "{exit:?}");
-    assert_eq!(check(&["--strict", path]).code, Some(1));
+    let strict = check(&["--strict", path]);
+    assert_eq!(strict.code, Some(1));
+    assert!(!strict.stdout.contains("warning"), "{strict:?}");
+    let strict: serde_json::Value = serde_json::from_str(&check(&["--strict", "--json", path]).stdout).unwrap();
+    assert!(strict["warnings"] == serde_json::json!([]) && strict["errors"] != strict["warnings"], "{strict}");
 }
 
 #[test]

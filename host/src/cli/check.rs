@@ -44,16 +44,20 @@ impl Check {
         let options = LoadOptions::from_environment(self.model_paths.clone());
         let mut wrong = false;
         for file in &self.files {
-            let loaded = sdf::load(file, &options);
+            let mut loaded = sdf::load(file, &options);
             // What only shows when a world is built from it, such as a robot without its wheels.
-            let built = if loaded.has_errors() { Vec::new() } else { check_build(&loaded) };
+            let sound = !loaded.has_errors();
+            let mut built = if sound { check_build(&loaded) } else { Vec::new() };
+            if self.strict {
+                loaded.diagnostics.iter_mut().chain(&mut built).for_each(|it| it.severity = sdf::Severity::Error);
+            }
             let count = |errors: bool| {
                 loaded.diagnostics.iter().chain(&built).filter(|finding| is_error(finding) == errors).count()
             };
             let (errors, warnings) = (count(true), count(false));
-            wrong |= errors > 0 || (self.strict && warnings > 0);
+            wrong |= errors > 0;
             if self.json {
-                say(format_args!("{:#}", document(&loaded, &built)))?;
+                say(format_args!("{:#}", document(&loaded, &built, sound)))?;
             } else {
                 for finding in loaded.diagnostics.iter().chain(&built) {
                     say(finding.render())?;
@@ -74,7 +78,7 @@ fn is_error(finding: &Diagnostic) -> bool {
     finding.severity == sdf::Severity::Error
 }
 
-fn document(loaded: &Loaded, built: &[Diagnostic]) -> Value {
+fn document(loaded: &Loaded, built: &[Diagnostic], sound: bool) -> Value {
     let mut document = sdf::report::json(loaded);
     for finding in built {
         let list = if is_error(finding) { "errors" } else { "warnings" };
@@ -82,7 +86,7 @@ fn document(loaded: &Loaded, built: &[Diagnostic]) -> Value {
             list.push(finding.to_json());
         }
     }
-    document["built"] = json!(!loaded.has_errors());
+    document["built"] = json!(sound);
     document
 }
 
