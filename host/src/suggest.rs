@@ -19,6 +19,17 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
+/// What to say to somebody who wants a name that is not among `names`: the nearest one, or all of them.
+pub fn hint(wanted: &str, names: &[&str]) -> String {
+    nearest(wanted, names.iter().copied())
+        .map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean '{near}'?"))
+}
+
+/// A name of somebody's as it is shown: the beginning, where it is very long.
+pub fn shown(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::nearest;

@@ -12,7 +12,7 @@ use super::simulation::{ReplyTo, Simulation, Stage, StepRun};
 use super::view::robot_info;
 use crate::net::{Body, Request, RobotIdField, SessionId};
 use crate::plugin::{PluginFailure, PluginReport, PluginState};
-use crate::suggest::nearest;
+use crate::suggest::{hint, shown};
 
 /// So many ticks at most in one `sim_step`: weeks, but no overflow anywhere.
 const MOST_STEPS: u64 = 1_000_000_000;
@@ -246,12 +246,7 @@ pub(super) fn only_fields(request: &Request, known: &[&str]) -> Result<(), Strin
     let Ok(fields) = serde_json::from_slice::<serde_json::Map<String, Value>>(&request.json) else { return Ok(()) };
     let ours = ["cmd", "id", "robot_id"];
     match fields.keys().find(|field| !known.contains(&field.as_str()) && !ours.contains(&field.as_str())) {
-        Some(field) => {
-            let shown: String = field.chars().take(80).collect();
-            let hint = nearest(field, known.iter().copied())
-                .map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean '{near}'?"));
-            Err(format!("{}: unknown field '{shown}': {hint}", request.cmd))
-        }
+        Some(field) => Err(format!("{}: unknown field '{}': {}", request.cmd, shown(field), hint(field, known))),
         None => Ok(()),
     }
 }

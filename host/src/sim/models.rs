@@ -4,7 +4,6 @@
 use glamx::{DPose3, DQuat, DVec3};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::sync::Arc;
 use tickworks_plugin_api::abi::kind;
 use tickworks_plugin_api::parse_request;
@@ -16,7 +15,8 @@ use super::spawning;
 use crate::net::Request;
 use crate::plugin::{LoadContext, PluginSpec};
 use crate::sdf::{self, Diagnostic};
-use crate::suggest::nearest;
+use crate::suggest::{nearest, shown};
+use crate::world::index::is_within;
 use crate::world::{JointState, WorldSpec};
 
 /// Names in an error at most.
@@ -200,7 +200,7 @@ impl Simulation {
 
     /// Adds a model to the world, without its plugins.
     pub(super) fn add_model(&mut self, source: &ModelSource) -> Result<AddedModel, String> {
-        let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+        let directory = self.world_dir();
         let (document, mut warnings) = spawning::read(source, &directory, &self.setup.sdf)?;
         if let Some(name) = document.models.first().map(|model| model.name.as_str())
             && self.world.find(kind::MODEL, name).is_some()
@@ -244,17 +244,16 @@ impl Simulation {
     pub(super) fn get_model(&self, request: &Request) -> Answered {
         let ModelRequest { model } = parse_request(&request.cmd, &request.json)?;
         let id = self.model_id(&request.cmd, &model)?;
-        let inside = format!("{model}::");
         let links = self.world.links(&model).map(|(name, id, link)| {
             let (v, w) = (link.linear, link.angular);
             let pose = self.world.pose(id).unwrap_or_default();
             LinkEntry { name: name.to_owned(), id, pose, velocity: [v.x, v.y, v.z, w.x, w.y, w.z] }
         });
+        let inside = format!("{model}::");
         let joints =
             self.world.joints().filter(|joint| joint.name.starts_with(&inside)).map(|joint| joint_entry(&joint));
-        let own = |name: &str| name == model || name.starts_with(&inside);
         let reports = self.plugins.reports().into_iter();
-        let plugins = reports.filter(|report| report.model.as_ref().is_some_and(|model| own(&model.name)));
+        let plugins = reports.filter(|report| report.model.as_ref().is_some_and(|of| is_within(&of.name, &model)));
         now(ModelReply {
             model: Model {
                 entry: self.model_entry(&model, id),
@@ -287,7 +286,7 @@ impl Simulation {
     /// The model of a name.
     pub(super) fn model_id(&self, cmd: &str, name: &str) -> Result<u64, String> {
         self.world.find(kind::MODEL, name).ok_or_else(|| {
-            let shown: String = name.chars().take(80).collect();
+            let shown = shown(name);
             match nearest(name, self.world.names(kind::MODEL)) {
                 Some(near) => format!("{cmd}: there is no model '{shown}': did you mean '{near}'?"),
                 None => {
@@ -306,9 +305,8 @@ impl Simulation {
 
     /// Ids of the robots that a model is or has inside.
     fn robots_in(&self, model: &str) -> Vec<u64> {
-        let inside = format!("{model}::");
         let robots = self.world.robot_ids().filter_map(|id| Some((id, self.world.robot_info(id)?)));
-        robots.filter(|(_, info)| info.name == model || info.name.starts_with(&inside)).map(|(id, _)| id).collect()
+        robots.filter(|(_, info)| is_within(&info.name, model)).map(|(id, _)| id).collect()
     }
 
     pub(super) fn not_while_starting(&self, cmd: &str) -> Result<(), String> {

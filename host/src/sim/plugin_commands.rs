@@ -12,8 +12,8 @@ use super::simulation::{ReplyTo, Simulation};
 use super::spawning;
 use crate::net::{Body, Request};
 use crate::plugin::{PluginReport, PluginSpec, PluginState};
-use crate::sdf::{self, Severity, Source};
-use crate::suggest::nearest;
+use crate::sdf::{self, Source};
+use crate::suggest::{hint, shown};
 
 /// `plugin_load`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -87,10 +87,8 @@ impl Simulation {
         let whole = format!("<sdf version=\"1.11\"><world name=\"w\">{text}</world></sdf>");
         let path = self.world_file.with_file_name("plugin_load");
         let loaded = sdf::load_source(&Source::new(path, whole), &self.setup.sdf);
-        let errors: Vec<_> =
-            loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).cloned().collect();
-        if !errors.is_empty() {
-            return Err(spawning::list(&errors));
+        if loaded.has_errors() {
+            return Err(spawning::list(loaded.errors()));
         }
         let world = loaded.into_world();
         match world.as_ref().map(|world| world.plugins.as_slice()) {
@@ -147,13 +145,8 @@ impl Simulation {
         let reports = self.plugins.reports();
         let Some(report) = reports.iter().rev().find(|report| report.instance == plugin) else {
             let names: Vec<&str> = reports.iter().map(|report| report.instance.as_str()).collect();
-            let shown: String = plugin.chars().take(80).collect();
-            let hint = match (nearest(&plugin, names.iter().copied()), names.as_slice()) {
-                (Some(near), _) => format!("did you mean '{near}'?"),
-                (None, []) => "none is loaded".to_owned(),
-                (None, all) => format!("there are {}", all.join(", ")),
-            };
-            return Err(format!("plugin_unload: there is no plugin '{shown}': {hint}"));
+            let hint = if names.is_empty() { "none is loaded".to_owned() } else { hint(&plugin, &names) };
+            return Err(format!("plugin_unload: there is no plugin '{}': {hint}", shown(&plugin)));
         };
         self.plugins.may_unload(report.key).map_err(|refusal| refusal_text(&request.cmd, &refusal))?;
         self.plugins.unload(report.key);

@@ -9,7 +9,7 @@ use super::simulation::Simulation;
 use super::view::View;
 use crate::net::{NetHandle, PushKind, SessionId, Topic};
 use crate::plugin::TrackerEvent;
-use crate::suggest::nearest;
+use crate::suggest::{hint, shown};
 
 /// The host's own topics, with what they are for.
 pub(super) const TOPICS: [(&str, &str); 5] = [
@@ -74,12 +74,7 @@ impl Simulation {
         }
         for topic in topics {
             if !known.contains(&topic.as_str()) {
-                let shown: String = topic.chars().take(80).collect();
-                let hint = nearest(topic, known.iter().copied()).map_or_else(
-                    || format!("there are {}", known.join(", ")),
-                    |near| format!("did you mean '{near}'?"),
-                );
-                return Err(format!("{cmd}: unknown topic '{shown}': {hint}"));
+                return Err(format!("{cmd}: unknown topic '{}': {}", shown(topic), hint(topic, &known)));
             }
         }
         Ok(())

@@ -54,19 +54,19 @@ impl Simulation {
         self.not_while_starting(&request.cmd)?;
         only_fields(request, &["file"])?;
         let ReloadRequest { file } = parse_request(&request.cmd, &request.json)?;
-        let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+        let directory = self.world_dir();
         let file = file.map_or_else(|| self.world_file.clone(), |file| directory.join(file));
         self.plugins.may(Operation::Reload).map_err(|refusal| refusal_text(&request.cmd, &refusal))?;
         let opened = Opened::read(&file, &self.setup.sdf, &self.setup.build);
-        let errors: Vec<_> =
-            opened.findings.iter().filter(|finding| finding.severity == Severity::Error).cloned().collect();
+        let (errors, others): (Vec<_>, Vec<_>) =
+            opened.findings.iter().partition(|finding| finding.severity == Severity::Error);
         let stays = "the world that runs stays";
         let (document, world) = match opened.result {
             Ok(Some(built)) => built,
             Ok(None) => {
                 return Err(format!("sim_reload_world: {} holds no world and no model; {stays}", file.display()));
             }
-            Err(_) => return Err(format!("sim_reload_world: {stays}: {}", spawning::list(&errors))),
+            Err(_) => return Err(format!("sim_reload_world: {stays}: {}", spawning::list(errors))),
         };
 
         self.interrupt_steps(&request.cmd);
@@ -92,7 +92,7 @@ impl Simulation {
         let context = self.load_context();
         let load = self.plugins.load(specs.clone(), &context);
         self.specs = specs;
-        let warnings = texts(opened.findings.iter().filter(|finding| finding.severity != Severity::Error));
+        let warnings = texts(others.into_iter());
         self.reloading = Some(Reloading { to, load, warnings });
         self.queue.set_loading(to.session, true);
         Ok(None)

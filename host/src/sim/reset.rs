@@ -11,6 +11,7 @@ use super::view::View;
 use crate::net::{Body, Request};
 use crate::plugin::{PluginFailure, PluginSpec};
 use crate::world::Structure;
+use crate::world::index::is_within;
 
 impl Simulation {
     /// `sim_reset`: now, or, before the plugins have started, right after that (I7).
@@ -52,7 +53,7 @@ impl Simulation {
         self.plugins.unload_models(&added);
         self.structure_changed();
         self.let_go_of_gone("its model was added, and the world was reset");
-        let inside = |name: &str| structure.removed.iter().any(|whole| is_in(name, whole));
+        let inside = |name: &str| structure.removed.iter().any(|whole| is_within(name, whole));
         let back = |spec: &&PluginSpec| spec.model.as_ref().is_some_and(|model| inside(&model.name));
         let specs: Vec<PluginSpec> = self.specs.iter().filter(back).cloned().collect();
         let names = specs.iter().map(PluginSpec::name).collect();
@@ -70,17 +71,12 @@ impl Simulation {
         self.plugins.may(Operation::Reset).map_err(|refusal| refusal_text(cmd, &refusal))?;
         self.world.reset_model(id).map_err(|error| format!("{cmd}: {error}"))?;
         let inside: Vec<String> =
-            self.world.names(kind::MODEL).filter(|other| is_in(other, name)).map(str::to_owned).collect();
+            self.world.names(kind::MODEL).filter(|other| is_within(other, name)).map(str::to_owned).collect();
         self.push_model("model_reset", name);
         let moment = self.moment();
         let failures = self.plugins.on_reset_of(&View { world: &self.world, moment }, &inside);
         now(ResetReply { status: "reset", epoch: self.epoch, failed: failed(failures), starting: Vec::new() })
     }
-}
-
-/// Whether a scoped name is that of a model or of one inside it.
-fn is_in(name: &str, whole: &str) -> bool {
-    name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
 fn failed(failures: Vec<PluginFailure>) -> BTreeMap<String, String> {

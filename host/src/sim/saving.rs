@@ -75,7 +75,7 @@ impl Simulation {
         for spawned in &self.spawned.0 {
             let Some(name) = spawned.spec.models.first().map(|model| model.name.as_str()) else { continue };
             let pose = self.world.find(kind::MODEL, name).and_then(|id| self.world.pose_of(id));
-            let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+            let directory = self.world_dir();
             edits.added.push(Added { text: spawning::element(&spawned.source, name, pose.as_ref(), &directory)? });
             if spawned.spec.links.len() > 1 {
                 notes.push(format!("'{name}' was added: its links are saved where its SDF has them in the model"));
@@ -91,7 +91,7 @@ impl Simulation {
 
     /// Where to save: never outside of the directories that are meant for that.
     fn save_path(&self, file: Option<&Path>) -> Result<PathBuf, String> {
-        let beside = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+        let beside = self.world_dir();
         let base = self.setup.save_dir.clone().unwrap_or_else(|| beside.clone());
         let name = match file {
             Some(file) => file.to_owned(),

@@ -102,6 +102,11 @@ pub struct Simulation {
 }
 
 impl Simulation {
+    /// Where the world's file is: what is relative is relative to that.
+    pub(super) fn world_dir(&self) -> PathBuf {
+        self.world_file.parent().map(PathBuf::from).unwrap_or_default()
+    }
+
     /// When it is now.
     pub(super) fn moment(&self) -> Moment {
         Moment { tick: self.tick, dt: self.world.tick_dt(), paused: self.clock.paused() }

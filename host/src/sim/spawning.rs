@@ -7,7 +7,8 @@ use glamx::DPose3;
 use quick_xml::escape::escape;
 
 use super::models::{ModelSource, pose_of, texts};
-use crate::sdf::{self, Diagnostic, LoadOptions, Node, Severity, Source, XmlLimits};
+use crate::sdf::{self, Diagnostic, LoadOptions, Node, Source, XmlLimits};
+use crate::suggest::shown;
 
 /// What the text of a request is called in messages.
 const NAME: &str = "sim_spawn";
@@ -33,16 +34,15 @@ pub(super) fn read(
         (None, None) => return Err("expected sdf (a <model> as text) or uri (model://NAME, a path)".to_owned()),
     };
     let loaded = sdf::load_source(&Source::new(directory.join(NAME), text), options);
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        loaded.diagnostics.iter().cloned().partition(|finding| finding.severity == Severity::Error);
-    if !errors.is_empty() {
-        return Err(list(&errors));
+    if loaded.has_errors() {
+        return Err(list(loaded.errors()));
     }
+    let warnings = texts(loaded.warnings());
     let document = loaded.into_world().filter(|world| {
         world.models.len() == 1 && world.joints.is_empty() && world.lights.is_empty() && world.actors.is_empty()
     });
     match document {
-        Some(document) => Ok((document, texts(warnings.iter()))),
+        Some(document) => Ok((document, warnings)),
         None => Err("expected SDF with one <model> and nothing beside it".to_owned()),
     }
 }
@@ -77,8 +77,9 @@ pub(super) fn element(
 }
 
 /// All errors in one text.
-pub(super) fn list(errors: &[Diagnostic]) -> String {
-    let shown = texts(errors.iter());
+pub(super) fn list<'a>(errors: impl IntoIterator<Item = &'a Diagnostic>) -> String {
+    let errors: Vec<&Diagnostic> = errors.into_iter().collect();
+    let shown = texts(errors.iter().copied());
     let more = errors.len() - shown.len();
     let mut text = match errors.len() {
         1 => String::new(),
@@ -92,7 +93,7 @@ pub(super) fn list(errors: &[Diagnostic]) -> String {
 }
 
 fn check_name(name: &str) -> Result<(), String> {
-    let shown: String = name.chars().take(80).collect();
+    let shown = shown(name);
     if name.is_empty() || name.contains("::") || name.chars().any(char::is_control) || name.trim() != name {
         return Err(format!(
             "the name '{shown}' cannot be that of a model: expected text without '::' and control characters"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tickworks_plugin_api::{EntityId, Operation, parse_request};
 use xxhash_rust::xxh3::Xxh3;
@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::builtins::{Builtin, LoadStateRequest, PluginState, StateReply, StatusReply, WorldState};
 use super::commands::refusal_text;
 use super::models::{ModelSource, Spawned, SpawnedModel};
+use super::recording::hex;
 use super::simulation::{Simulation, Stage};
 use super::spawning;
 use crate::json;
@@ -62,11 +63,11 @@ impl Simulation {
         let data = deflate(&self.world.snapshot()).map_err(|error| format!("sim_get_state: {error}"))?;
         let state = WorldState {
             format: FORMAT,
-            world: format!("{:016x}", self.world.digest()),
+            world: hex(self.world.digest()),
             tick: self.tick,
             control_loop_rate_hz: self.rate,
             seed: self.seed,
-            hash: format!("{:016x}", self.hash_of(self.world.state_hash(), &saved)),
+            hash: hex(self.hash_of(self.world.state_hash(), &saved)),
             models: self.spawned.0.iter().map(|spawned| spawned.source.clone()).collect(),
             data: STANDARD.encode(data),
         };
@@ -150,7 +151,7 @@ impl Simulation {
 
     /// The models that a state has beside those of the document.
     fn spawned_of(&self, sources: &[ModelSource]) -> Result<Spawned, String> {
-        let directory = self.world_file.parent().map(PathBuf::from).unwrap_or_default();
+        let directory = self.world_dir();
         let read = |(n, source): (usize, &ModelSource)| {
             let in_field = |text: String| format!("field state.models[{n}]: {text}");
             let (document, _) = spawning::read(source, &directory, &self.setup.sdf).map_err(in_field)?;
@@ -188,7 +189,7 @@ impl Simulation {
         let order: Vec<String> = self.plugins.reports().into_iter().map(|report| report.instance).collect();
         saved.extend(given.into_iter().filter(|given| !self.running_plugins().contains(&given.instance)));
         saved.sort_by_key(|saved| order.iter().position(|name| *name == saved.instance));
-        let hash = format!("{:016x}", self.hash_of(World::hash_of_snapshot(snapshot).unwrap_or_default(), &saved));
+        let hash = hex(self.hash_of(World::hash_of_snapshot(snapshot).unwrap_or_default(), &saved));
         if state.state.hash != hash {
             return Err(format!(
                 "field state.hash is {}, but the state has {hash}: it was changed since it was saved",
@@ -215,7 +216,7 @@ impl Simulation {
         if state.tick > MOST_TICKS {
             return Err(format!("field state.tick is {}, but must be at most {MOST_TICKS}", state.tick));
         }
-        let digest = format!("{:016x}", self.world.digest());
+        let digest = hex(self.world.digest());
         if state.world != digest {
             return Err(format!(
                 "field state.world is {}, but the world that runs here is {digest} ({}): a state fits into the world that \

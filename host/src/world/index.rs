@@ -31,6 +31,11 @@ pub fn id(kind: u32, n: usize) -> u64 {
     u64::from(kind) << 32 | n as u64
 }
 
+/// Whether a scoped name is `whole`, or that of something in it.
+pub fn is_within(name: &str, whole: &str) -> bool {
+    name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
 /// Kind and number of an id.
 pub fn parts(id: u64) -> (u32, usize) {
     ((id >> 32) as u32, (id & 0xffff_ffff) as usize)
@@ -76,9 +81,7 @@ impl Index {
     /// Ids and entities of a kind whose scoped name is `name`, or lies in it.
     pub(super) fn within<'a>(&'a self, kind: u32, name: &'a str) -> impl Iterator<Item = (u64, Entity)> + 'a {
         let names = self.names.get(kind as usize).into_iter().flat_map(Numbered::iter);
-        let inside =
-            move |full: &str| full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
-        names.filter(move |(_, full)| inside(full)).filter_map(move |(number, _)| {
+        names.filter(move |(_, full)| is_within(full, name)).filter_map(move |(number, _)| {
             let id = id(kind, number);
             Some((id, self.entity(id)?))
         })
