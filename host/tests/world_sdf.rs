@@ -250,3 +250,26 @@ fn terrain_and_walls_from_images_can_be_touched() {
     assert_eq!(walls.iter().filter(|h| h.is_finite()).count(), 1, "{walls:?}");
     assert!(walls.iter().any(|h| (h - 3.0).abs() < 1e-3), "{walls:?}");
 }
+
+#[test]
+fn numbers_that_the_engine_cannot_carry_are_said_with_their_place() {
+    let arm = |axis: &str| {
+        format!(
+            "<model name='m'><link name='a'/><link name='b'/><link name='c'/>
+             <joint name='k' type='revolute'><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>
+             <joint name='j' type='revolute'><parent>b</parent><child>c</child><axis><xyz>0 0 1</xyz>{axis}</axis></joint></model>"
+        )
+    };
+    for (body, says) in [
+        ("<gravity>0 0 -1e30</gravity>".to_owned(), "gravity is [0.0, 0.0, -1e30]"),
+        (arm("<mimic joint='k'><multiplier>1e300</multiplier></mimic>"), "1e300, but must be within 1e6"),
+        (arm("<mimic joint='k'><offset>1e12</offset></mimic>"), "offset"),
+        (arm("<dynamics><damping>1e30</damping></dynamics>"), "damping is 1e30"),
+        (arm("<dynamics><spring_reference>1e12</spring_reference></dynamics>"), "spring_reference"),
+        (arm("<limit><upper>1e12</upper></limit>"), "upper limit"),
+    ] {
+        let errors = World::build(&document(&body), &BuildOptions::default()).err().unwrap();
+        let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(text.contains("test.sdf:") && text.contains(says), "{body}: {text}");
+    }
+}

@@ -215,7 +215,11 @@ impl<'o> Reader<'o> {
     }
 
     fn number(&mut self, node: Node<'_>, name: &str, default: f64) -> f64 {
-        self.child_value(node, name, default, value::lenient::number)
+        let Some(child) = node.child(name) else { return default };
+        self.value(child, default, |text| match value::lenient::number(text)? {
+            number if number.is_finite() || schema::may_be_infinite(child) => Ok(number),
+            _ => Err(value::not_finite(text)),
+        })
     }
 
     fn flag(&mut self, node: Node<'_>, name: &str, default: bool) -> bool {

@@ -186,7 +186,7 @@ impl Check {
         if text.is_empty() && kind != ValueType::Text {
             return;
         }
-        if let Err(wrong) = form(text, kind, RotationFormat::Radians) {
+        if let Err(wrong) = form(text, kind, RotationFormat::Radians).and_then(|form| form.bounded(text, false)) {
             let message = format!("{} of <{}>: {wrong}", attribute.name(), node.name());
             self.report(
                 Diagnostic::error(Code::AttributeInvalid, message)
@@ -204,25 +204,26 @@ impl Check {
         if text.is_empty() || kind == ValueType::Text {
             return;
         }
-        let wrong = match form(text, kind, rotation_format(node)) {
-            Ok(Form { number, rest }) => {
-                if !rest.is_empty() {
-                    let message =
-                        format!("<{}>: \"{}\" behind the value is not read", node.name(), value::shorten(rest));
-                    let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(node.value_span());
-                    let help = format!("<{}> holds {}", node.name(), expected(node, kind));
-                    self.report(diagnostic.path(node.path()).help(help));
-                }
-                match (&rule.range, number) {
-                    (Some(range), Some(number)) if !range.contains(&number) => {
-                        let (least, most) = (range.start(), range.end());
-                        format!("{number} is not between {least} and {most}")
+        let wrong =
+            match form(text, kind, rotation_format(node)).and_then(|form| form.bounded(text, may_be_infinite(node))) {
+                Ok(Form { number, rest, .. }) => {
+                    if !rest.is_empty() {
+                        let message =
+                            format!("<{}>: \"{}\" behind the value is not read", node.name(), value::shorten(rest));
+                        let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(node.value_span());
+                        let help = format!("<{}> holds {}", node.name(), expected(node, kind));
+                        self.report(diagnostic.path(node.path()).help(help));
                     }
-                    _ => return,
+                    match (&rule.range, number) {
+                        (Some(range), Some(number)) if !range.contains(&number) => {
+                            let (least, most) = (range.start(), range.end());
+                            format!("{number} is not between {least} and {most}")
+                        }
+                        _ => return,
+                    }
                 }
-            }
-            Err(wrong) => wrong,
-        };
+                Err(wrong) => wrong,
+            };
         let message = format!("<{}>: {wrong}", node.name());
         self.report(
             Diagnostic::error(Code::ElementInvalid, message).at(node.value_span()).path(node.path()).help(format!(
@@ -263,17 +264,42 @@ pub fn rotation_format(node: Node<'_>) -> RotationFormat {
     }
 }
 
+/// Whether the format gives an infinite number in this element a meaning: bounds that are none.
+pub fn may_be_infinite(node: Node<'_>) -> bool {
+    match node.name() {
+        "lower" | "upper" | "effort" | "velocity" => node.parent().is_some_and(|p| p.name() == "limit"),
+        "min" | "max" => true,
+        // Read with a warning that says what counts instead.
+        "real_time_factor" => true,
+        _ => false,
+    }
+}
+
 /// A value that has the form of its kind.
 struct Form<'a> {
     /// The number where it is one.
     number: Option<f64>,
+    /// Whether all of its numbers are finite.
+    finite: bool,
     /// What stands behind the value.
     rest: &'a str,
 }
 
+impl<'a> Form<'a> {
+    /// The numbers of a list.
+    fn list<const N: usize>((numbers, rest): ([f64; N], &'a str)) -> Self {
+        Self { number: None, finite: numbers.iter().all(|n| n.is_finite()), rest }
+    }
+
+    /// The form, where its numbers are finite or may be infinite.
+    fn bounded(self, text: &str, may_be_infinite: bool) -> Result<Self, String> {
+        if self.finite || may_be_infinite { Ok(self) } else { Err(value::not_finite(text)) }
+    }
+}
+
 /// Holds a text against the form of its kind.
 fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Form<'_>, String> {
-    let whole = Form { number: None, rest: "" };
+    let whole = Form { number: None, finite: true, rest: "" };
     match kind {
         ValueType::Text => Ok(whole),
         ValueType::Bool => value::boolean(text).map(|_| whole),
@@ -282,16 +308,16 @@ fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Form<'_
             if kind == ValueType::Unsigned {
                 value::not_negative(number, text)?;
             }
-            Ok(Form { number: Some(number as f64), rest })
+            Ok(Form { number: Some(number as f64), finite: true, rest })
         }
         ValueType::Number => {
             let ([number], rest) = value::leading_numbers::<1>(text)?;
-            Ok(Form { number: Some(number), rest })
+            Ok(Form { number: Some(number), finite: number.is_finite(), rest })
         }
-        ValueType::Vector2 => value::leading_numbers::<2>(text).map(|(_, rest)| Form { number: None, rest }),
-        ValueType::Vector3 => value::leading_numbers::<3>(text).map(|(_, rest)| Form { number: None, rest }),
+        ValueType::Vector2 => value::leading_numbers::<2>(text).map(Form::list),
+        ValueType::Vector3 => value::leading_numbers::<3>(text).map(Form::list),
         ValueType::Color => value::color(text).map(|_| whole),
         ValueType::Pose => value::pose(text, rotation).map(|_| whole),
-        ValueType::Time => value::time(text).map(|_| whole),
+        ValueType::Time => value::time(text).map(|time| Form { finite: time.is_finite(), ..whole }),
     }
 }
