@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{Done, FAILED, say};
-use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded, Severity};
 use crate::sim::check_build;
 
 /// Read SDF files and say exactly what is wrong with them; the exit status is 1 when something is
@@ -44,16 +44,21 @@ impl Check {
         let options = LoadOptions::from_environment(self.model_paths.clone());
         let mut wrong = false;
         for file in &self.files {
-            let loaded = sdf::load(file, &options);
+            let mut loaded = sdf::load(file, &options);
+            let readable = !loaded.has_errors();
             // What only shows when a world is built from it, such as a robot without its wheels.
-            let built = if loaded.has_errors() { Vec::new() } else { check_build(&loaded) };
-            let count = |errors: bool| {
-                loaded.diagnostics.iter().chain(&built).filter(|finding| is_error(finding) == errors).count()
-            };
-            let (errors, warnings) = (count(true), count(false));
-            wrong |= errors > 0 || (self.strict && warnings > 0);
+            let mut built = if readable { check_build(&loaded) } else { Vec::new() };
+            let count = |severity| loaded.count(severity) + built.iter().filter(|f| f.severity == severity).count();
+            let (mut errors, mut warnings) = (count(Severity::Error), count(Severity::Warning));
+            if self.strict {
+                (errors, warnings) = (errors + warnings, 0);
+                loaded.diagnostics.iter_mut().chain(&mut built).for_each(|f| f.severity = Severity::Error);
+            }
+            wrong |= errors > 0;
             if self.json {
-                say(format_args!("{:#}", document(&loaded, &built)))?;
+                let mut document = document(&loaded, &built);
+                document["built"] = json!(readable);
+                say(format_args!("{document:#}"))?;
             } else {
                 for finding in loaded.diagnostics.iter().chain(&built) {
                     say(finding.render())?;
@@ -71,7 +76,7 @@ impl Check {
 }
 
 fn is_error(finding: &Diagnostic) -> bool {
-    finding.severity == sdf::Severity::Error
+    finding.severity == Severity::Error
 }
 
 fn document(loaded: &Loaded, built: &[Diagnostic]) -> Value {
@@ -82,7 +87,6 @@ fn document(loaded: &Loaded, built: &[Diagnostic]) -> Value {
             list.push(finding.to_json());
         }
     }
-    document["built"] = json!(!loaded.has_errors());
     document
 }
 

@@ -48,6 +48,8 @@ pub struct Loaded {
     pub documents: Vec<Arc<Document>>,
     /// What is wrong, file by file, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many warnings and errors there are that the last two of the list stand for (see [`Loaded::count`]).
+    unlisted: [usize; 2],
 }
 
 impl Loaded {
@@ -64,6 +66,14 @@ impl Loaded {
     /// The warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|d| d.severity == Severity::Warning)
+    }
+
+    /// How many warnings or errors there are, those counted that are too many to be listed.
+    pub fn count(&self, severity: Severity) -> usize {
+        let listed = self.diagnostics.iter().filter(|d| d.severity == severity).count();
+        // One of the list says how many more there are.
+        let unlisted = self.unlisted[severity as usize];
+        listed + unlisted.saturating_sub(1)
     }
 
     /// The file's first world; for a file that is a model, light or actor, a world of the format's defaults around it.
@@ -104,7 +114,7 @@ fn finish(reading: read::Reading) -> Loaded {
     for diagnostic in inertia::resolve(&mut root) {
         findings.add(diagnostic);
     }
-    let mut diagnostics = findings.into_list();
+    let (mut diagnostics, unlisted) = findings.into_list();
     for diagnostic in diagnostics.iter_mut().filter(|d| d.element_path.is_empty()) {
         if let Some(span) = &diagnostic.span
             && let Some(document) = documents.iter().find(|d| Arc::ptr_eq(d.source(), span.source()))
@@ -118,5 +128,12 @@ fn finish(reading: read::Reading) -> Loaded {
         Some((file.unwrap_or(usize::MAX), span.range().start))
     };
     diagnostics.sort_by_cached_key(place);
-    Loaded { root, documents, diagnostics }
+    for (severity, count) in [Severity::Warning, Severity::Error].into_iter().zip(unlisted) {
+        if count > 0 {
+            let mut more = Diagnostic::error(Code::Limit, format!("{count} more {severity}s are not listed"));
+            more.severity = severity;
+            diagnostics.push(more);
+        }
+    }
+    Loaded { root, documents, diagnostics, unlisted }
 }

@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use glamx::{DPose3, DQuat};
 
 use super::diagnostic::{Code, Diagnostic};
-use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, World};
+use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, Root, World};
 
 /// Joints of one model that are moved by a state: moving one goes through all others.
 const MAX_JOINTS: usize = 1000;
@@ -43,6 +43,33 @@ pub fn apply(world: &mut World) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Applies the states of all worlds to be written: poses in parents follow, and what hangs on a deleted model goes with it.
+pub fn apply_all(root: &mut Root) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for world in root.worlds.iter_mut().filter(|world| !world.states.is_empty()) {
+        found.extend(apply(world));
+        for model in &mut world.models {
+            put_in_parent(model, DPose3::IDENTITY);
+        }
+        let names: HashSet<&str> = world.models.iter().map(|m| m.name.as_str()).collect();
+        let there = |link: &str| link.split_once("::").is_none_or(|(model, _)| names.contains(model));
+        world.joints.retain(|j| there(j.parent_link.name()) && there(j.child_link.name()));
+        world.frames.retain(|f| there(&f.attached_link));
+    }
+    found
+}
+
+/// Makes the pose of a model in its parent, and of those in it, follow from its pose in the world.
+fn put_in_parent(model: &mut Model, parent: DPose3) {
+    // One that was not moved keeps its numbers to the bit.
+    if parent * model.pose_in_parent != model.world_pose {
+        model.pose_in_parent = parent.inv_mul(&model.world_pose);
+    }
+    for inner in &mut model.models {
+        put_in_parent(inner, model.world_pose);
+    }
 }
 
 fn apply_model(model: &mut Model, saved: &ModelState, around: Option<DPose3>, found: &mut Vec<Diagnostic>) {

@@ -1,20 +1,21 @@
 //! A document held against the descriptions: names, counts and the form of every value, once per file.
 
 use super::{Count, ElementRule, Schema, ValueType};
-use crate::sdf::diagnostic::{Code, Diagnostic};
+use crate::sdf::diagnostic::{Code, Diagnostic, Severity};
+use crate::sdf::read::MAX_FINDINGS;
 use crate::sdf::tree::{Attribute, Node};
 use crate::sdf::value::{self, RotationFormat};
 use crate::suggest::nearest;
 
 /// What is wrong with the elements below `root`, which the definition `definition` describes, in a file that was
-/// written for `version`.
-pub fn check(root: Node<'_>, definition: &str, version: (u32, u32)) -> Vec<Diagnostic> {
+/// written for `version`; and how many warnings and errors there are beyond those that are listed.
+pub fn check(root: Node<'_>, definition: &str, version: (u32, u32)) -> (Vec<Diagnostic>, [usize; 2]) {
     let schema = Schema::get();
-    let mut check = Check { schema, version, found: Vec::new() };
+    let mut check = Check { schema, version, found: Vec::new(), counts: [0; 2] };
     if let Some(rule) = schema.definition(definition) {
         check.element(root, rule);
     }
-    check.found
+    (check.found, check.counts.map(|count| count.saturating_sub(MAX_FINDINGS)))
 }
 
 /// The rule that an element of a document falls under.
@@ -26,14 +27,13 @@ pub fn rule_of(node: Node<'_>) -> Option<usize> {
     }
 }
 
-/// The most findings about the form of one file.
-const MAX_FINDINGS: usize = 1000;
-
 struct Check {
     schema: &'static Schema,
     /// The version that the file was written for.
     version: (u32, u32),
     found: Vec<Diagnostic>,
+    /// How many warnings and errors there were, listed or not.
+    counts: [usize; 2],
 }
 
 /// Whether a name belongs to somebody else than SDF: other readers skip it, and so do we.
@@ -43,19 +43,20 @@ fn foreign(name: &str) -> bool {
 
 impl Check {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.found.push(diagnostic);
+        let severity = diagnostic.severity as usize;
+        self.counts[severity] += 1;
+        if self.counts[severity] <= MAX_FINDINGS {
+            self.found.push(diagnostic);
+        }
     }
 
-    /// Whether more was found than anybody reads. The rest is not looked at: each finding costs a search for what
-    /// may have been meant.
+    /// Whether there are more warnings than anybody reads. The rest is counted only: each costs a search for what may
+    /// have been meant.
     fn is_full(&self) -> bool {
-        self.found.len() >= MAX_FINDINGS
+        self.counts[Severity::Warning as usize] >= MAX_FINDINGS
     }
 
     fn element(&mut self, node: Node<'_>, index: usize) {
-        if self.is_full() {
-            return;
-        }
         let rule = self.schema.element(index);
         self.attributes(node, rule);
         self.value(node, rule);
@@ -72,7 +73,7 @@ impl Check {
         for child in node.children() {
             let name = child.name();
             let Some(rule) = self.schema.child(index, name) else {
-                if !foreign(name) && !self.is_full() {
+                if !foreign(name) {
                     self.unknown(child, node, index);
                 }
                 continue;
@@ -99,6 +100,10 @@ impl Check {
     }
 
     fn unknown(&mut self, child: Node<'_>, parent: Node<'_>, index: usize) {
+        if self.is_full() {
+            self.counts[Severity::Warning as usize] += 1;
+            return;
+        }
         let name = child.name();
         let near = nearest(name, self.schema.child_names(index));
         let help = match near {
@@ -141,6 +146,7 @@ impl Check {
             match rule.attributes.iter().find(|r| r.name == name) {
                 Some(known) => self.attribute(node, attribute, known.value),
                 None if foreign(name) || rule.open => {}
+                None if self.is_full() => self.counts[Severity::Warning as usize] += 1,
                 None => {
                     let near = nearest(name, rule.attributes.iter().map(|r| r.name));
                     let message = format!("unknown attribute {name} on <{}>", node.name());
