@@ -19,12 +19,25 @@ const MAX_JOINTS: usize = 1000;
 pub fn apply(world: &mut World) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let fits = |name: &str| name.is_empty() || name == world.name;
-    let Some(state) = world.states.iter().rev().find(|s| fits(&s.world_name)).cloned() else { return found };
+    let Some(state) = world.states.iter().rev().find(|s| fits(&s.world_name)).cloned() else {
+        for state in &world.states {
+            let message =
+                format!("the state of world {} is not applied: this world is {}", state.world_name, world.name);
+            found.push(Diagnostic::warning(Code::ElementUnread, message).at(state.span.clone()));
+        }
+        return found;
+    };
     if !state.insertions.is_empty() {
         let message = format!("{} insertions of the state are not applied", state.insertions.len());
         found.push(Diagnostic::warning(Code::ElementUnread, message).at(state.span.clone()));
     }
     let gone: HashSet<&str> = state.deletions.iter().map(String::as_str).collect();
+    for name in &state.deletions {
+        if world.models.iter().all(|m| m.name != *name) && world.lights.iter().all(|l| l.name != *name) {
+            let message = format!("the state deletes {name}, the world has no model or light of this name");
+            found.push(Diagnostic::warning(Code::ElementMissing, message).at(state.span.clone()));
+        }
+    }
     world.models.retain(|m| !gone.contains(m.name.as_str()));
     world.lights.retain(|l| !gone.contains(l.name.as_str()));
     let places: HashMap<String, usize> = world.models.iter().enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
