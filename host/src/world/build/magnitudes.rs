@@ -39,12 +39,6 @@ pub(super) fn check(spec: &WorldSpec) -> Vec<BuildError> {
             within(&joint.name, "dry friction", axis.friction, MOST);
             within(&joint.name, "spring_stiffness", axis.spring_stiffness, MOST);
             within(&joint.name, "spring_reference", axis.spring_reference, REACH);
-            for (what, end) in [("lower limit", axis.lower), ("upper limit", axis.upper)] {
-                // From 1e15 on a limit is none.
-                if end.is_nan() || end.abs() < MOST {
-                    within(&joint.name, what, end, REACH);
-                }
-            }
         }
     }
     for follower in &spec.followers {

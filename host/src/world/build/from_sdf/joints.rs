@@ -3,7 +3,7 @@
 use glamx::DVec3;
 
 use super::Reading;
-use crate::physics::JointKind;
+use crate::physics::{JointKind, REACH};
 use crate::sdf::{self, Code, LinkRef, Span};
 use crate::world::spec::{FollowerSpec, JointAxisSpec, JointSpec};
 
@@ -160,7 +160,8 @@ impl<'a> Reading<'a> {
             self.warn_once("stop", &axis.span, text);
         }
         let turn = std::f64::consts::PI + 1e-6;
-        let beyond = |end: f64| end.is_finite() && end.abs() > turn;
+        // Limits such as ±1e12 are written for none.
+        let beyond = |end: f64| end.abs() > turn && end.abs() < REACH;
         if joint.kind == sdf::JointKind::Revolute && (beyond(limits.lower) || beyond(limits.upper)) {
             self.warn(
                 &axis.span,
