@@ -250,3 +250,63 @@ fn terrain_and_walls_from_images_can_be_touched() {
     assert_eq!(walls.iter().filter(|h| h.is_finite()).count(), 1, "{walls:?}");
     assert!(walls.iter().any(|h| (h - 3.0).abs() < 1e-3), "{walls:?}");
 }
+
+#[test]
+fn numbers_that_the_engine_cannot_carry_are_said_with_their_place() {
+    let arm = |axis: &str| {
+        format!(
+            "<model name='m'><link name='a'/><link name='b'/><link name='c'/>
+             <joint name='k' type='revolute'><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>
+             <joint name='j' type='revolute'><parent>b</parent><child>c</child><axis><xyz>0 0 1</xyz>{axis}</axis></joint></model>"
+        )
+    };
+    for (body, says) in [
+        ("<gravity>0 0 -1e30</gravity>".to_owned(), "gravity is [0.0, 0.0, -1e30]"),
+        (arm("<mimic joint='k'><multiplier>1e300</multiplier></mimic>"), "1e300, but must be within 1e6"),
+        (arm("<mimic joint='k'><offset>1e12</offset></mimic>"), "offset"),
+        (arm("<dynamics><damping>1e30</damping></dynamics>"), "damping is 1e30"),
+        (arm("<dynamics><spring_reference>1e12</spring_reference></dynamics>"), "spring_reference"),
+    ] {
+        let errors = World::build(&document(&body), &BuildOptions::default()).err().unwrap();
+        let text = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(text.contains("test.sdf:") && text.contains(says), "{body}: {text}");
+    }
+}
+
+#[test]
+fn what_physics_does_not_use_is_said_once() {
+    let surface = |extra: &str| {
+        format!(
+            "<collision name='c{}'><geometry><sphere><radius>1</radius></sphere></geometry><surface>{extra}</surface></collision>",
+            extra.len()
+        )
+    };
+    let joint = |name: &str, mimic: &str, limit: &str| {
+        format!(
+            "<joint name='j{name}' type='revolute'><parent>a</parent><child>{name}</child><axis><xyz>0 0 1</xyz><limit>{limit}</limit>{mimic}</axis></joint>"
+        )
+    };
+    let texts = |body: &str| {
+        let (_, warnings) = World::build(&document(body), &BuildOptions::default()).unwrap();
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let found = texts(&format!(
+        "<model name='m'><link name='a'>{}{}</link><link name='b'/><link name='c'/>{}{}</model>",
+        surface("<friction><ode><slip1>0.1</slip1></ode></friction>"),
+        surface(
+            "<friction><ode><slip1>0.1</slip1><fdir1>1 0 0</fdir1></ode></friction><contact><ode><kp>1e5</kp></ode></contact>"
+        ),
+        joint("b", "", "<lower>-7</lower><upper>1</upper><velocity>3</velocity>"),
+        joint("c", "", "<velocity>3</velocity><stiffness>1e8</stiffness>"),
+    ));
+    let count = |what: &str| found.iter().filter(|t| t.contains(what)).count();
+    let counts = ["slip1", "fdir1", "<kp>", "<kd>", "<velocity>", "<stiffness>", "up to a turn"].map(count);
+    assert_eq!(counts, [1, 1, 1, 0, 1, 0, 1], "{found:?}");
+    // A circle of joints that follow one another is told once.
+    let found = texts(&format!(
+        "<model name='m'><link name='a'/><link name='b'/><link name='c'/>{}{}</model>",
+        joint("b", "<mimic joint='jc'/>", ""),
+        joint("c", "<mimic joint='jb'/>", ""),
+    ));
+    assert_eq!(found.iter().filter(|t| t.contains("joint m::jc follows")).count(), 1, "{found:?}");
+}

@@ -264,3 +264,31 @@ fn what_only_shows_when_it_is_built_is_said_as_well() {
     let exit = check(&[include.to_str().unwrap()]);
     assert!(exit.code == Some(1) && exit.stdout.contains("it is no regular file"), "{exit:?}");
 }
+
+#[test]
+fn strict_makes_errors_of_warnings_everywhere() {
+    let scratch = Scratch::new();
+    let path = scratch.write("w.sdf", "<sdf version=\"1.11\"><world name=\"w\"><gravty/></world></sdf>");
+    let path = path.to_str().unwrap();
+    let exit = check(&["--strict", "--json", path]);
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    let document: Value = serde_json::from_str(&exit.stdout).unwrap();
+    assert_eq!(document["errors"].as_array().map(Vec::len), Some(1), "{document}");
+    assert_eq!(document["warnings"], json!([]), "{document}");
+    let exit = check(&["--strict", path]);
+    assert!(exit.stdout.starts_with("error[") && exit.stdout.contains(": 1 error (world 'w'"), "{exit:?}");
+}
+
+#[test]
+fn findings_that_are_not_listed_are_counted() {
+    let scratch = Scratch::new();
+    let text = |what: &str| format!("<sdf version=\"1.11\"><world name=\"w\">{}</world></sdf>", what.repeat(10_000));
+    let path = scratch.write("w.sdf", text("<gravty/>"));
+    let exit = check(&[path.to_str().unwrap()]);
+    assert!(exit.stdout.contains("9000 more warnings are not listed"), "{}", exit.stdout.len());
+    assert!(exit.stdout.contains(": 10000 warnings (world"), "{:?}", exit.stdout.lines().last());
+    let path = scratch.write("e.sdf", text("<gravty/><light name=\"a\" type=\"point\"><pose>x</pose></light>"));
+    let exit = check(&[path.to_str().unwrap()]);
+    assert_eq!(exit.code, Some(1));
+    assert!(exit.stdout.contains("more errors are not listed"), "{:?}", exit.stdout.lines().last());
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{Done, FAILED, say};
-use crate::sdf::{self, Diagnostic, LoadOptions, Loaded};
+use crate::sdf::{self, Diagnostic, LoadOptions, Loaded, Severity};
 use crate::sim::check_build;
 
 /// Read SDF files and say exactly what is wrong with them; the exit status is 1 when something is
@@ -48,13 +48,12 @@ impl Check {
             // What only shows when a world is built from it, such as a robot without its wheels.
             let sound = !loaded.has_errors();
             let mut built = if sound { check_build(&loaded) } else { Vec::new() };
+            let count = |severity| loaded.count(severity) + built.iter().filter(|f| f.severity == severity).count();
+            let (mut errors, mut warnings) = (count(Severity::Error), count(Severity::Warning));
             if self.strict {
-                loaded.diagnostics.iter_mut().chain(&mut built).for_each(|it| it.severity = sdf::Severity::Error);
+                (errors, warnings) = (errors + warnings, 0);
+                loaded.diagnostics.iter_mut().chain(&mut built).for_each(|f| f.severity = Severity::Error);
             }
-            let count = |errors: bool| {
-                loaded.diagnostics.iter().chain(&built).filter(|finding| is_error(finding) == errors).count()
-            };
-            let (errors, warnings) = (count(true), count(false));
             wrong |= errors > 0;
             if self.json {
                 say(format_args!("{:#}", document(&loaded, &built, sound)))?;
@@ -75,7 +74,7 @@ impl Check {
 }
 
 fn is_error(finding: &Diagnostic) -> bool {
-    finding.severity == sdf::Severity::Error
+    finding.severity == Severity::Error
 }
 
 fn document(loaded: &Loaded, built: &[Diagnostic], sound: bool) -> Value {

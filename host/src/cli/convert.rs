@@ -28,12 +28,15 @@ pub struct Convert {
 impl Convert {
     /// Reads and writes; a file with errors is not converted.
     pub fn execute(self) -> Done {
-        let loaded = sdf::load(&self.file, &LoadOptions::from_environment(self.model_paths.clone()));
+        let mut loaded = sdf::load(&self.file, &LoadOptions::from_environment(self.model_paths.clone()));
         for finding in &loaded.diagnostics {
             complain(finding);
         }
         if loaded.has_errors() {
             return Ok(ExitCode::from(FAILED));
+        }
+        for finding in sdf::state::apply_all(&mut loaded.root) {
+            complain(finding);
         }
         let text = sdf::write::resolved(&loaded.root);
         match &self.output {

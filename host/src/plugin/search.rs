@@ -108,6 +108,10 @@ impl Search {
         known.sort();
         // A third of the letters may be wrong, else it is another name.
         let near = known.iter().filter(|(distance, _)| *distance * 3 <= wanted.chars().count().max(3)).count();
+        if near == 0 {
+            // None is meant more than another: by name they are in the same order every time.
+            known.sort_by(|a, b| a.1.cmp(&b.1));
+        }
         let names = |count: usize| {
             known.iter().take(count).map(|(_, name)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
         };

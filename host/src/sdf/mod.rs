@@ -49,6 +49,8 @@ pub struct Loaded {
     pub documents: Vec<Arc<Document>>,
     /// What is wrong, file by file, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many warnings and errors there are that the last two of the list stand for (see [`Loaded::count`]).
+    unlisted: [usize; 2],
 }
 
 impl Loaded {
@@ -67,23 +69,17 @@ impl Loaded {
         self.diagnostics.iter().filter(|d| d.severity == Severity::Warning)
     }
 
+    /// How many warnings or errors there are, those counted that are too many to be listed.
+    pub fn count(&self, severity: Severity) -> usize {
+        let listed = self.diagnostics.iter().filter(|d| d.severity == severity).count();
+        // One of the list says how many more there are.
+        let unlisted = self.unlisted[severity as usize];
+        listed + unlisted.saturating_sub(1)
+    }
+
     /// The file's first world; for a file that is a model, light or actor, a world of the format's defaults around it.
     pub fn into_world(self) -> Option<World> {
-        let Root { worlds, model, light, actor, .. } = self.root;
-        if let Some(world) = worlds.into_iter().next() {
-            return Some(world);
-        }
-        let span = match (&model, &light, &actor) {
-            (Some(model), _, _) => model.span.clone(),
-            (_, Some(light), _) => light.span.clone(),
-            (_, _, Some(actor)) => actor.span.clone(),
-            _ => return None,
-        };
-        let mut world = World::empty("default", span);
-        world.models.extend(model);
-        world.lights.extend(light);
-        world.actors.extend(actor);
-        Some(world)
+        self.root.into_world()
     }
 }
 
@@ -105,7 +101,7 @@ fn finish(reading: read::Reading) -> Loaded {
     for diagnostic in inertia::resolve(&mut root) {
         findings.add(diagnostic);
     }
-    let mut diagnostics = findings.into_list();
+    let (mut diagnostics, unlisted) = findings.into_list();
     for diagnostic in diagnostics.iter_mut().filter(|d| d.element_path.is_empty()) {
         if let Some(span) = &diagnostic.span
             && let Some(document) = documents.iter().find(|d| Arc::ptr_eq(d.source(), span.source()))
@@ -119,5 +115,12 @@ fn finish(reading: read::Reading) -> Loaded {
         Some((file.unwrap_or(usize::MAX), span.range().start))
     };
     diagnostics.sort_by_cached_key(place);
-    Loaded { root, documents, diagnostics }
+    for (severity, count) in [Severity::Warning, Severity::Error].into_iter().zip(unlisted) {
+        if count > 0 {
+            let mut more = Diagnostic::error(Code::Limit, format!("{count} more {severity}s are not listed"));
+            more.severity = severity;
+            diagnostics.push(more);
+        }
+    }
+    Loaded { root, documents, diagnostics, unlisted }
 }

@@ -48,6 +48,10 @@ pub fn parse(source: &Arc<Source>, limits: &XmlLimits) -> Result<Document, Diagn
         let message = format!("this is not XML: byte 0x{:02x} is a control character", source.text().as_bytes()[at]);
         return Err(Diagnostic::error(Code::FileRead, message).at(source.span(at..at + 1)));
     }
+    if let Some(at) = source.text().find(|c| !is_xml(c)) {
+        let message = "this is not XML: it has a character that XML does not allow (U+FFFE or U+FFFF)";
+        return Err(Diagnostic::error(Code::FileRead, message).at(source.span(at..at + 3)));
+    }
     // An element takes 30 bytes of text or more in files from the field.
     let nodes = Vec::with_capacity(source.text().len() / 48);
     let document = Document {
@@ -109,6 +113,7 @@ impl Parser<'_> {
                 Event::CData(data) => self.add_text(start, end, Some(&data.xml10_content()))?,
                 Event::GeneralRef(_) => {
                     let reference = &text[start..end];
+                    self.references(reference, start)?;
                     let resolved = escape::unescape(reference).unwrap_or(Cow::Borrowed(reference));
                     self.add_text(start, end, Some(&resolved))?;
                 }
@@ -233,6 +238,7 @@ impl Parser<'_> {
             };
             let Some((name_at, name_end)) = within(source.text(), attribute.key.into_inner()) else { continue };
             let Some((value_at, value_end)) = within(source.text(), &attribute.value) else { continue };
+            self.references(&attribute.value, value_at)?;
             let value = match attribute_value(&attribute.value) {
                 Cow::Borrowed(_) => Piece::range(value_at..value_end),
                 Cow::Owned(made) => Piece::Made(made.into()),
@@ -255,6 +261,14 @@ impl Parser<'_> {
             });
         }
         Ok((first as u32, (self.document.attributes.len() - first) as u32))
+    }
+
+    /// References to characters that XML does not have, in a piece of text that stands at `start`.
+    fn references(&self, text: &str, start: usize) -> Result<(), Diagnostic> {
+        let Some((at, reference)) = bad_reference(text) else { return Ok(()) };
+        let message = format!("this is not XML: {reference} stands for a character that XML does not allow");
+        let (start, end) = (start + at, start + at + reference.len());
+        Err(self.error(Code::FileRead, message, start, end).help("leave it out"))
     }
 
     fn bad_attribute(&self, error: &AttrError, inside: usize) -> Diagnostic {
@@ -337,6 +351,25 @@ fn attribute_value(raw: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether XML 1.0 has a character.
+fn is_xml(c: char) -> bool {
+    !matches!(c, '\u{0}'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// The first `&#N;` or `&#xN;` in a text that stands for no character of XML, and where it is.
+fn bad_reference(text: &str) -> Option<(usize, &str)> {
+    text.match_indices("&#").find_map(|(at, _)| {
+        let reference = &text[at..at + text[at..].find(';')? + 1];
+        let digits = &reference[2..reference.len() - 1];
+        let (digits, radix) = digits.strip_prefix('x').map_or((digits, 10), |hex| (hex, 16));
+        if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+            return None;
+        }
+        let known = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
+        (!known.is_some_and(is_xml)).then_some((at, reference))
+    })
+}
+
 /// Where `part` stands in `whole`, of which it is a slice.
 fn within(whole: &str, part: &str) -> Option<(usize, usize)> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
@@ -410,6 +443,14 @@ mod tests {
                 "t.sdf:1:1: error[FILE_READ]: a document type (<!DOCTYPE …>) is not allowed in SDF",
             ),
             ("<sdf a='1' a='2'/>", "t.sdf:1:12: error[FILE_READ]: the attribute a is given twice"),
+            (
+                "<sdf a='b&#1;'/>",
+                "t.sdf:1:10: error[FILE_READ]: this is not XML: &#1; stands for a character that XML does not allow",
+            ),
+            (
+                "<sdf>&#x0;</sdf>",
+                "t.sdf:1:6: error[FILE_READ]: this is not XML: &#x0; stands for a character that XML does not allow",
+            ),
             ("<sdf/><sdf/>", "t.sdf:1:7: error[FILE_READ]: a second root element"),
             ("", "t.sdf:1:1: error[FILE_READ]: the file has no element"),
             ("hello", "t.sdf:1:1: error[FILE_READ]: the file has no element"),

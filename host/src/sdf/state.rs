@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use glamx::{DPose3, DQuat};
 
 use super::diagnostic::{Code, Diagnostic};
-use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, World};
+use super::typed::{JointKind, JointState, Link, LinkRef, Model, ModelState, Root, World};
 
 /// Joints of one model that are moved by a state: moving one goes through all others.
 pub(super) const MAX_JOINTS: usize = 1000;
@@ -19,12 +19,25 @@ pub(super) const MAX_JOINTS: usize = 1000;
 pub fn apply(world: &mut World) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let fits = |name: &str| name.is_empty() || name == world.name;
-    let Some(state) = world.states.iter().rev().find(|s| fits(&s.world_name)).cloned() else { return found };
+    let Some(state) = world.states.iter().rev().find(|s| fits(&s.world_name)).cloned() else {
+        for state in &world.states {
+            let message =
+                format!("the state of world {} is not applied: this world is {}", state.world_name, world.name);
+            found.push(Diagnostic::warning(Code::ElementUnread, message).at(state.span.clone()));
+        }
+        return found;
+    };
     if !state.insertions.is_empty() {
         let message = format!("{} insertions of the state are not applied", state.insertions.len());
         found.push(Diagnostic::warning(Code::ElementUnread, message).at(state.span.clone()));
     }
     let gone: HashSet<&str> = state.deletions.iter().map(String::as_str).collect();
+    for name in &state.deletions {
+        if world.models.iter().all(|m| m.name != *name) && world.lights.iter().all(|l| l.name != *name) {
+            let message = format!("the state deletes {name}, the world has no model or light of this name");
+            found.push(Diagnostic::warning(Code::ElementMissing, message).at(state.span.clone()));
+        }
+    }
     world.models.retain(|m| !gone.contains(m.name.as_str()));
     world.lights.retain(|l| !gone.contains(l.name.as_str()));
     let places: HashMap<String, usize> = world.models.iter().enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
@@ -43,6 +56,33 @@ pub fn apply(world: &mut World) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Applies the states of all worlds to be written: poses in parents follow, and what hangs on a deleted model goes with it.
+pub fn apply_all(root: &mut Root) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for world in root.worlds.iter_mut().filter(|world| !world.states.is_empty()) {
+        found.extend(apply(world));
+        for model in &mut world.models {
+            put_in_parent(model, DPose3::IDENTITY);
+        }
+        let names: HashSet<&str> = world.models.iter().map(|m| m.name.as_str()).collect();
+        let there = |link: &str| link.split_once("::").is_none_or(|(model, _)| names.contains(model));
+        world.joints.retain(|j| there(j.parent_link.name()) && there(j.child_link.name()));
+        world.frames.retain(|f| there(&f.attached_link));
+    }
+    found
+}
+
+/// Makes the pose of a model in its parent, and of those in it, follow from its pose in the world.
+fn put_in_parent(model: &mut Model, parent: DPose3) {
+    // One that was not moved keeps its numbers to the bit.
+    if parent * model.pose_in_parent != model.world_pose {
+        model.pose_in_parent = parent.inv_mul(&model.world_pose);
+    }
+    for inner in &mut model.models {
+        put_in_parent(inner, model.world_pose);
+    }
 }
 
 /// Returns whether the state places links of the model itself, or of models in it.

@@ -78,6 +78,11 @@ pub fn candidates(uri: &str, base: &Path, options: &LoadOptions, resource: bool)
             if resource {
                 own_directory(rest, base, &mut places);
             }
+            // Models that are kept side by side find one another without a model path.
+            let name = rest.split('/').next().unwrap_or(rest);
+            let sibling = |dir: &Path| inside(dir, name).is_some_and(|model| model.join("model.config").is_file());
+            let beside = [Some(base), base.parent()].into_iter().flatten().filter(|dir| sibling(dir));
+            places.extend(beside.filter_map(|dir| inside(dir, rest)));
             places.extend(options.model_paths.iter().filter_map(|dir| inside(dir, rest)));
         }
         Some(("https" | "http" | "fuel", rest)) => fuel(rest, options, resource, &mut places),

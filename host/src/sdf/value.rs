@@ -7,7 +7,7 @@ use glamx::{DPose3, DQuat, DVec3, EulerRot};
 /// A sentence about a value that cannot be understood.
 pub type Wrong = String;
 
-/// A number. Accepts what C++ streams and SDF files write: `1`, `.5`, `1.`, `1e-3`, `+2`, `inf`, `nan`.
+/// A number. Accepts what C++ streams and SDF files write: `1`, `.5`, `1.`, `1e-3`, `+2`, `inf`. `nan` is none.
 pub fn number(text: &str) -> Result<f64, Wrong> {
     numbers::<1>(text).map(|[number]| number)
 }
@@ -38,7 +38,7 @@ fn leading_number(text: &str) -> Option<(f64, &str)> {
     } else {
         let word = bytes[signed..].iter().take_while(|b| b.is_ascii_alphabetic()).count();
         end = signed + word;
-        let known = ["inf", "infinity", "nan"].iter().any(|known| text[signed..end].eq_ignore_ascii_case(known));
+        let known = ["inf", "infinity"].iter().any(|known| text[signed..end].eq_ignore_ascii_case(known));
         if !known {
             return None;
         }
@@ -249,11 +249,12 @@ pub fn pose(text: &str, format: RotationFormat) -> Result<DPose3, Wrong> {
 }
 
 fn finite(text: &str, pose: DPose3) -> Result<DPose3, Wrong> {
-    if pose.translation.is_finite() && pose.rotation.is_finite() {
-        Ok(pose)
-    } else {
-        Err(format!("\"{}\" has a number that is not finite", shorten(text.trim())))
-    }
+    if pose.translation.is_finite() && pose.rotation.is_finite() { Ok(pose) } else { Err(not_finite(text)) }
+}
+
+/// What is said of an infinite number where the format gives it no meaning.
+pub fn not_finite(text: &str) -> Wrong {
+    format!("\"{}\" has a number that is not finite", shorten(text.trim()))
 }
 
 /// A value as a message shows it.

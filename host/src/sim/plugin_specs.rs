@@ -56,7 +56,9 @@ fn known<'a>(asked: impl Iterator<Item = Asked<'a>>, search: &Search) -> Vec<Plu
     let mut specs = Vec::new();
     let mut skipped: Vec<&str> = Vec::new();
     for (element, model) in asked {
-        if is_foreign(&element.filename) && search.resolve(&element.filename).is_err() {
+        if (is_foreign(&element.filename) || is_foreign_name(&element.name))
+            && search.resolve(&element.filename).is_err()
+        {
             if !skipped.contains(&element.filename.as_str()) {
                 tracing::warn!(
                     "{}: the plugin '{}' is one of another simulator and is skipped",
@@ -107,11 +109,20 @@ fn stem(plugin: &str) -> &str {
     name.strip_prefix("lib").unwrap_or(name)
 }
 
+/// Whether a `<plugin name>` is a class of another simulator.
+fn is_foreign_name(name: &str) -> bool {
+    ["gz::", "ignition::", "gazebo::"].iter().any(|space| name.trim_start_matches(':').starts_with(space))
+}
+
 /// Whether a `<plugin filename>` is of the kind that other simulators load: ours are named plainly, or by a path.
 fn is_foreign(filename: &str) -> bool {
     let name = filename.rsplit('/').next().unwrap_or(filename);
     let of_gazebo = ["gz-", "gz_", "ignition-", "ignition_", "gazebo", "libgz", "libignition", "libgazebo"];
-    of_gazebo.iter().any(|start| name.starts_with(start)) || (name.starts_with("lib") && name == filename)
+    // Their libraries are often called like a class: `JoyPlugin`, `TestWorldSystem`.
+    let class = name == filename
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && (name.ends_with("Plugin") || name.ends_with("System"));
+    class || of_gazebo.iter().any(|start| name.starts_with(start)) || (name.starts_with("lib") && name == filename)
 }
 
 #[cfg(test)]
@@ -128,11 +139,19 @@ mod tests {
 
     #[test]
     fn plugins_of_other_simulators_are_told_from_ours() {
-        for foreign in
-            ["gz-sim-physics-system", "libgazebo_ros_camera.so", "libRayPlugin.so", "ignition-gazebo-imu-system"]
-        {
+        for foreign in [
+            "gz-sim-physics-system",
+            "libgazebo_ros_camera.so",
+            "libRayPlugin.so",
+            "ignition-gazebo-imu-system",
+            "JoyPlugin",
+        ] {
             assert!(is_foreign(foreign), "{foreign}");
         }
+        for foreign in ["gz::sim", "ignition::gazebo::systems::Physics", "::gazebo::RayPlugin"] {
+            assert!(is_foreign_name(foreign), "{foreign}");
+        }
+        assert!(!is_foreign_name("race") && !is_foreign_name("gzip"));
         for ours in ["race", "manual_move", "./libcounter.so", "/opt/plugins/libcounter.so"] {
             assert!(!is_foreign(ours), "{ours}");
         }

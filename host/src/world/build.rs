@@ -21,6 +21,7 @@ use crate::physics::{
 mod from_sdf;
 mod groups;
 mod joints;
+mod magnitudes;
 mod robots;
 
 use groups::check_references;
@@ -126,6 +127,9 @@ impl World {
 /// Physics steps in a tick. More would take seconds of the clock even where nothing moves.
 const MAX_SUBTICKS: f64 = 100_000.0;
 
+/// A body that falls so for a second is at the end of the engine's reach.
+const MOST_GRAVITY: f64 = 1e9;
+
 /// What is wrong with the world as a whole.
 fn check_world(spec: &WorldSpec, options: &BuildOptions) -> Vec<BuildError> {
     let mut errors = Vec::new();
@@ -143,8 +147,8 @@ fn check_world(spec: &WorldSpec, options: &BuildOptions) -> Vec<BuildError> {
             spec.max_step_size, options.rate_hz
         ));
     }
-    if !spec.gravity.is_finite() {
-        wrong(format!("gravity is {}, but must be finite", spec.gravity));
+    if !(spec.gravity.is_finite() && spec.gravity.abs().max_element() <= MOST_GRAVITY) {
+        wrong(format!("gravity is {:?} m/s², but must be within {MOST_GRAVITY:e} m/s²", spec.gravity.to_array()));
     }
     errors
 }
@@ -172,6 +176,7 @@ impl<'a> Building<'a> {
 
     /// Builds it all. Colliders and queries are in step then.
     pub(super) fn finish(mut self) -> Result<(), Vec<BuildError>> {
+        self.errors = magnitudes::check(self.spec);
         self.models();
         self.links();
         self.joints();

@@ -204,7 +204,12 @@ impl Graph<'_> {
             _ if self.is_incomplete(scope, leader) => return,
             _ => format!("joint {} mimics \"{leader}\", which is no joint of {}", joint.name, self.describe(scope)),
         };
-        let help = self.suggestion(scope, leader);
+        // The nearest name of one that mimics itself is its own.
+        let help = if leader == joint.name {
+            Some("name the joint that it follows".to_owned())
+        } else {
+            self.suggestion(scope, leader)
+        };
         self.report(scope, Code::JointAxisMimicInvalid, message, span.clone(), help);
     }
 

@@ -266,6 +266,11 @@ impl Reader<'_> {
             let diagnostic = Diagnostic::error(Code::ReservedName, message).at(name.value_span());
             self.report(diagnostic.path(name.path()).help("choose another name"));
         }
+        if self.version >= (1, 8) && name.text().contains("::") {
+            let message = format!("the name \"{}\" holds ::, which tells a model from its parts", name.text());
+            let diagnostic = Diagnostic::error(Code::ReservedName, message).at(name.value_span());
+            self.report(diagnostic.path(name.path()).help("choose another name"));
+        }
         Some(name.text().to_owned())
     }
 }

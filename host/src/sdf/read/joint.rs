@@ -155,7 +155,7 @@ impl Reader<'_> {
             limits.upper = if upper >= NO_LIMIT { f64::INFINITY } else { upper };
         }
         if limits.lower > limits.upper {
-            let message = format!("the lower limit {lower} is above the upper limit {upper}");
+            let message = format!("the lower limit {lower} is above the upper limit {upper}: the joint is locked");
             self.warn(Code::ElementInvalid, limit, message);
         }
         // Below zero stands for none.

@@ -128,7 +128,7 @@ impl Reader<'_> {
         inertial.mass_given = node.child("mass").is_some();
         inertial.mass = self.number(node, "mass", MASS);
         inertial.pose = self.plain_pose(node);
-        inertial.density = node.child("density").map(|d| self.value(d, 1000.0, value::lenient::number));
+        inertial.density = self.density(node);
         if let Some(inertia) = node.child("inertia") {
             inertial.inertia = ["ixx", "iyy", "izz", "ixy", "ixz", "iyz"]
                 .map(|name| self.number(inertia, name, if matches!(name, "ixx" | "iyy" | "izz") { 1.0 } else { 0.0 }));
@@ -156,7 +156,7 @@ impl Reader<'_> {
             pose_in_link: Default::default(),
             geometry: self.geometry_of(node),
             surface: node.child("surface").map(|s| self.surface(s)).unwrap_or_default(),
-            density: node.child("density").map(|d| self.value(d, 1000.0, value::lenient::number)),
+            density: self.density(node),
             max_contacts: self.unsigned(node, "max_contacts", 10),
             laser_retro: self.number(node, "laser_retro", 0.0),
             span: node.span(),
@@ -249,6 +249,19 @@ impl Reader<'_> {
             }
         }
         Element::from_node(node)
+    }
+
+    /// The density of what a mass follows from, kg/m³.
+    fn density(&mut self, node: Node<'_>) -> Option<f64> {
+        let child = node.child("density")?;
+        let density = self.number(node, "density", 1000.0);
+        if density > 0.0 {
+            return Some(density);
+        }
+        let message = format!("<density>: {density:?} kg/m³ is no density of a body");
+        let diagnostic = Diagnostic::error(Code::ElementInvalid, message).at(child.value_span());
+        self.report(diagnostic.path(child.path()).help("write a number above 0, such as 1000 for water"));
+        None
     }
 
     fn projector(&mut self, node: Node<'_>) -> Projector {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use glamx::DVec3;
 
-use super::diagnostic::{Code, Diagnostic, Severity};
+use super::diagnostic::{Code, Diagnostic};
 use super::options::LoadOptions;
 use super::schema;
 use super::source::{Source, Span};
@@ -41,7 +41,7 @@ struct OpenInclude {
 }
 
 /// Warnings that are kept, and errors: nobody reads more, and finding what was meant takes time.
-const MAX_FINDINGS: usize = 1000;
+pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// A set of findings without repetitions: a file that is included ten times is wrong once.
 #[derive(Default)]
@@ -67,15 +67,18 @@ impl Findings {
         }
     }
 
-    pub(super) fn into_list(mut self) -> Vec<Diagnostic> {
-        for (severity, count) in [Severity::Warning, Severity::Error].into_iter().zip(self.counts) {
-            if count > MAX_FINDINGS {
-                let mut more = Diagnostic::error(Code::Limit, format!("{} more {severity}s", count - MAX_FINDINGS));
-                more.severity = severity;
-                self.list.push(more);
+    /// Counts warnings and errors that are not listed.
+    pub(super) fn add_unlisted(&mut self, counts: [usize; 2]) {
+        for (count, more) in self.counts.iter_mut().zip(counts) {
+            if more > 0 {
+                *count = (*count).max(MAX_FINDINGS) + more;
             }
         }
-        self.list
+    }
+
+    /// What is listed, and how many warnings and errors are not.
+    pub(super) fn into_list(self) -> (Vec<Diagnostic>, [usize; 2]) {
+        (self.list, self.counts.map(|count| count.saturating_sub(MAX_FINDINGS)))
     }
 }
 
@@ -215,7 +218,11 @@ impl<'o> Reader<'o> {
     }
 
     fn number(&mut self, node: Node<'_>, name: &str, default: f64) -> f64 {
-        self.child_value(node, name, default, value::lenient::number)
+        let Some(child) = node.child(name) else { return default };
+        self.value(child, default, |text| match value::lenient::number(text)? {
+            number if number.is_finite() || schema::may_be_infinite(child) => Ok(number),
+            _ => Err(value::not_finite(text)),
+        })
     }
 
     fn flag(&mut self, node: Node<'_>, name: &str, default: bool) -> bool {

@@ -21,9 +21,11 @@ impl Reader<'_> {
         for change in params.children() {
             self.change_element(&mut document, model, change);
         }
-        for diagnostic in schema::check(document.root(), "root", super::root::version(document.root())) {
+        let (found, unlisted) = schema::check(document.root(), "root", super::root::version(document.root()));
+        for diagnostic in found {
             self.report(diagnostic);
         }
+        self.findings.add_unlisted(unlisted);
         Arc::new(document)
     }
 

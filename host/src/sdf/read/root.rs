@@ -55,9 +55,11 @@ impl Reader<'_> {
         };
         convert::to_current(&mut document, version);
         let document = Arc::new(document);
-        for diagnostic in schema::check(document.root(), "root", version) {
+        let (found, unlisted) = schema::check(document.root(), "root", version);
+        for diagnostic in found {
             self.report(diagnostic);
         }
+        self.findings.add_unlisted(unlisted);
         self.loaded.push(Arc::clone(&document));
         Some(document)
     }

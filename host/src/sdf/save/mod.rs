@@ -238,9 +238,8 @@ pub fn save(loaded: &Loaded, options: &LoadOptions, edits: &Edits) -> Result<Sav
 /// A file's first world, or one around the model, light or actor that it is.
 fn first_world(root: &Root) -> Option<World> {
     let worlds = root.worlds.first().cloned().into_iter().collect();
-    let root =
-        Root { worlds, model: root.model.clone(), light: root.light.clone(), actor: root.actor.clone(), ..*root };
-    Loaded { root, documents: Vec::new(), diagnostics: Vec::new() }.into_world()
+    Root { worlds, model: root.model.clone(), light: root.light.clone(), actor: root.actor.clone(), ..*root }
+        .into_world()
 }
 
 /// A world that is being saved.

@@ -1,20 +1,21 @@
 //! A document held against the descriptions: names, counts and the form of every value, once per file.
 
 use super::{Count, ElementRule, Schema, ValueType};
-use crate::sdf::diagnostic::{Code, Diagnostic};
+use crate::sdf::diagnostic::{Code, Diagnostic, Severity};
+use crate::sdf::read::MAX_FINDINGS;
 use crate::sdf::tree::{Attribute, Node};
 use crate::sdf::value::{self, RotationFormat};
 use crate::suggest::nearest;
 
 /// What is wrong with the elements below `root`, which the definition `definition` describes, in a file that was
-/// written for `version`.
-pub fn check(root: Node<'_>, definition: &str, version: (u32, u32)) -> Vec<Diagnostic> {
+/// written for `version`; and how many warnings and errors there are beyond those that are listed.
+pub fn check(root: Node<'_>, definition: &str, version: (u32, u32)) -> (Vec<Diagnostic>, [usize; 2]) {
     let schema = Schema::get();
-    let mut check = Check { schema, version, found: Vec::new() };
+    let mut check = Check { schema, version, found: Vec::new(), counts: [0; 2] };
     if let Some(rule) = schema.definition(definition) {
         check.element(root, rule);
     }
-    check.found
+    (check.found, check.counts.map(|count| count.saturating_sub(MAX_FINDINGS)))
 }
 
 /// The rule that an element of a document falls under.
@@ -26,14 +27,13 @@ pub fn rule_of(node: Node<'_>) -> Option<usize> {
     }
 }
 
-/// The most findings about the form of one file.
-const MAX_FINDINGS: usize = 1000;
-
 struct Check {
     schema: &'static Schema,
     /// The version that the file was written for.
     version: (u32, u32),
     found: Vec<Diagnostic>,
+    /// How many warnings and errors there were, listed or not.
+    counts: [usize; 2],
 }
 
 /// Whether a name belongs to somebody else than SDF: other readers skip it, and so do we.
@@ -43,19 +43,20 @@ fn foreign(name: &str) -> bool {
 
 impl Check {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.found.push(diagnostic);
+        let severity = diagnostic.severity as usize;
+        self.counts[severity] += 1;
+        if self.counts[severity] <= MAX_FINDINGS {
+            self.found.push(diagnostic);
+        }
     }
 
-    /// Whether more was found than anybody reads. The rest is not looked at: each finding costs a search for what
-    /// may have been meant.
+    /// Whether there are more warnings than anybody reads. The rest is counted only: each costs a search for what may
+    /// have been meant.
     fn is_full(&self) -> bool {
-        self.found.len() >= MAX_FINDINGS
+        self.counts[Severity::Warning as usize] >= MAX_FINDINGS
     }
 
     fn element(&mut self, node: Node<'_>, index: usize) {
-        if self.is_full() {
-            return;
-        }
         let rule = self.schema.element(index);
         self.attributes(node, rule);
         self.value(node, rule);
@@ -72,7 +73,7 @@ impl Check {
         for child in node.children() {
             let name = child.name();
             let Some(rule) = self.schema.child(index, name) else {
-                if !foreign(name) && !self.is_full() {
+                if !foreign(name) {
                     self.unknown(child, node, index);
                 }
                 continue;
@@ -99,6 +100,10 @@ impl Check {
     }
 
     fn unknown(&mut self, child: Node<'_>, parent: Node<'_>, index: usize) {
+        if self.is_full() {
+            self.counts[Severity::Warning as usize] += 1;
+            return;
+        }
         let name = child.name();
         let near = nearest(name, self.schema.child_names(index));
         let help = match near {
@@ -141,6 +146,7 @@ impl Check {
             match rule.attributes.iter().find(|r| r.name == name) {
                 Some(known) => self.attribute(node, attribute, known.value),
                 None if foreign(name) || rule.open => {}
+                None if self.is_full() => self.counts[Severity::Warning as usize] += 1,
                 None => {
                     let near = nearest(name, rule.attributes.iter().map(|r| r.name));
                     let message = format!("unknown attribute {name} on <{}>", node.name());
@@ -186,7 +192,7 @@ impl Check {
         if text.is_empty() && kind != ValueType::Text {
             return;
         }
-        if let Err(wrong) = form(text, kind, RotationFormat::Radians) {
+        if let Err(wrong) = form(text, kind, RotationFormat::Radians).and_then(|form| form.bounded(text, false)) {
             let message = format!("{} of <{}>: {wrong}", attribute.name(), node.name());
             self.report(
                 Diagnostic::error(Code::AttributeInvalid, message)
@@ -204,25 +210,26 @@ impl Check {
         if text.is_empty() || kind == ValueType::Text {
             return;
         }
-        let wrong = match form(text, kind, rotation_format(node)) {
-            Ok(Form { number, rest }) => {
-                if !rest.is_empty() {
-                    let message =
-                        format!("<{}>: \"{}\" behind the value is not read", node.name(), value::shorten(rest));
-                    let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(node.value_span());
-                    let help = format!("<{}> holds {}", node.name(), expected(node, kind));
-                    self.report(diagnostic.path(node.path()).help(help));
-                }
-                match (&rule.range, number) {
-                    (Some(range), Some(number)) if !range.contains(&number) => {
-                        let (least, most) = (range.start(), range.end());
-                        format!("{number} is not between {least} and {most}")
+        let wrong =
+            match form(text, kind, rotation_format(node)).and_then(|form| form.bounded(text, may_be_infinite(node))) {
+                Ok(Form { number, rest, .. }) => {
+                    if !rest.is_empty() {
+                        let message =
+                            format!("<{}>: \"{}\" behind the value is not read", node.name(), value::shorten(rest));
+                        let diagnostic = Diagnostic::warning(Code::ElementInvalid, message).at(node.value_span());
+                        let help = format!("<{}> holds {}", node.name(), expected(node, kind));
+                        self.report(diagnostic.path(node.path()).help(help));
                     }
-                    _ => return,
+                    match (&rule.range, number) {
+                        (Some(range), Some(number)) if !range.contains(&number) => {
+                            let (least, most) = (range.start(), range.end());
+                            format!("{number} is not between {least} and {most}")
+                        }
+                        _ => return,
+                    }
                 }
-            }
-            Err(wrong) => wrong,
-        };
+                Err(wrong) => wrong,
+            };
         let message = format!("<{}>: {wrong}", node.name());
         self.report(
             Diagnostic::error(Code::ElementInvalid, message).at(node.value_span()).path(node.path()).help(format!(
@@ -263,17 +270,42 @@ pub fn rotation_format(node: Node<'_>) -> RotationFormat {
     }
 }
 
+/// Whether the format gives an infinite number in this element a meaning: bounds that are none.
+pub fn may_be_infinite(node: Node<'_>) -> bool {
+    match node.name() {
+        "lower" | "upper" | "effort" | "velocity" => node.parent().is_some_and(|p| p.name() == "limit"),
+        "min" | "max" => true,
+        // Read with a warning that says what counts instead.
+        "real_time_factor" => true,
+        _ => false,
+    }
+}
+
 /// A value that has the form of its kind.
 struct Form<'a> {
     /// The number where it is one.
     number: Option<f64>,
+    /// Whether all of its numbers are finite.
+    finite: bool,
     /// What stands behind the value.
     rest: &'a str,
 }
 
+impl<'a> Form<'a> {
+    /// The numbers of a list.
+    fn list<const N: usize>((numbers, rest): ([f64; N], &'a str)) -> Self {
+        Self { number: None, finite: numbers.iter().all(|n| n.is_finite()), rest }
+    }
+
+    /// The form, where its numbers are finite or may be infinite.
+    fn bounded(self, text: &str, may_be_infinite: bool) -> Result<Self, String> {
+        if self.finite || may_be_infinite { Ok(self) } else { Err(value::not_finite(text)) }
+    }
+}
+
 /// Holds a text against the form of its kind.
 fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Form<'_>, String> {
-    let whole = Form { number: None, rest: "" };
+    let whole = Form { number: None, finite: true, rest: "" };
     match kind {
         ValueType::Text => Ok(whole),
         ValueType::Bool => value::boolean(text).map(|_| whole),
@@ -282,16 +314,16 @@ fn form(text: &str, kind: ValueType, rotation: RotationFormat) -> Result<Form<'_
             if kind == ValueType::Unsigned {
                 value::not_negative(number, text)?;
             }
-            Ok(Form { number: Some(number as f64), rest })
+            Ok(Form { number: Some(number as f64), finite: true, rest })
         }
         ValueType::Number => {
             let ([number], rest) = value::leading_numbers::<1>(text)?;
-            Ok(Form { number: Some(number), rest })
+            Ok(Form { number: Some(number), finite: number.is_finite(), rest })
         }
-        ValueType::Vector2 => value::leading_numbers::<2>(text).map(|(_, rest)| Form { number: None, rest }),
-        ValueType::Vector3 => value::leading_numbers::<3>(text).map(|(_, rest)| Form { number: None, rest }),
+        ValueType::Vector2 => value::leading_numbers::<2>(text).map(Form::list),
+        ValueType::Vector3 => value::leading_numbers::<3>(text).map(Form::list),
         ValueType::Color => value::color(text).map(|_| whole),
         ValueType::Pose => value::pose(text, rotation).map(|_| whole),
-        ValueType::Time => value::time(text).map(|_| whole),
+        ValueType::Time => value::time(text).map(|time| Form { finite: time.is_finite(), ..whole }),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-pub(super) use check::{check, rotation_format, rule_of};
+pub(super) use check::{check, may_be_infinite, rotation_format, rule_of};
 
 const ELEMENTS: &str = include_str!("elements.txt");
 

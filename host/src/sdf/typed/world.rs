@@ -20,6 +20,27 @@ pub struct Root {
     pub actor: Option<Actor>,
 }
 
+impl Root {
+    /// The file's first world; for a file that is a model, light or actor, a world of the format's defaults around it.
+    pub fn into_world(self) -> Option<World> {
+        let Self { worlds, model, light, actor, .. } = self;
+        if let Some(world) = worlds.into_iter().next() {
+            return Some(world);
+        }
+        let span = match (&model, &light, &actor) {
+            (Some(model), _, _) => model.span.clone(),
+            (_, Some(light), _) => light.span.clone(),
+            (_, _, Some(actor)) => actor.span.clone(),
+            _ => return None,
+        };
+        let mut world = World::empty("default", span);
+        world.models.extend(model);
+        world.lights.extend(light);
+        world.actors.extend(actor);
+        Some(world)
+    }
+}
+
 /// A world.
 #[derive(Clone, Debug)]
 pub struct World {

@@ -5,6 +5,7 @@
 
 mod out;
 mod parts;
+mod state;
 
 use glamx::{DPose3, DVec3};
 
@@ -14,7 +15,8 @@ use super::typed::{Frame, Joint, JointAxis, Light, LightKind, LinkRef, Model, Ph
 /// The namespace of our own elements, such as `<tw:robot>`.
 pub(super) const NAMESPACE: &str = "https://tickworks.dev/sdf";
 
-/// A file's contents as SDF 1.11.
+/// A file's contents as SDF 1.11. Saved states are written as far as they are applied: see
+/// [`crate::sdf::state::apply_all`].
 pub fn resolved(root: &Root) -> String {
     let mut out = Out::new();
     out.open("sdf", &[("version", "1.11"), ("xmlns:tw", NAMESPACE)]);
@@ -28,7 +30,7 @@ pub fn resolved(root: &Root) -> String {
         light(&mut out, found, &found.world_pose);
     }
     if let Some(actor) = &root.actor {
-        out.element_at(&actor.element, &actor.world_pose);
+        out.actor(actor);
     }
     out.close("sdf");
     out.finish()
@@ -74,7 +76,7 @@ fn world(out: &mut Out, world: &World) {
     world.frames.iter().for_each(|f| frame(out, f));
     world.models.iter().for_each(|m| model(out, m));
     world.joints.iter().for_each(|j| joint(out, j));
-    world.actors.iter().for_each(|a| out.element_at(&a.element, &a.world_pose));
+    world.actors.iter().for_each(|a| out.actor(a));
     for road in &world.roads {
         out.open("road", &[("name", &road.name)]);
         out.number("width", road.width);
@@ -83,6 +85,7 @@ fn world(out: &mut Out, world: &World) {
         out.close("road");
     }
     world.other.iter().for_each(|element| out.element(element));
+    state::started(out, world);
     out.close("world");
 }
 
@@ -148,9 +151,16 @@ fn frame(out: &mut Out, frame: &Frame) {
 fn joint(out: &mut Out, joint: &Joint) {
     let (LinkRef::World | LinkRef::Link(_), LinkRef::Link(_)) = (&joint.parent_link, &joint.child_link) else { return };
     out.open("joint", &[("name", &joint.name), ("type", joint.kind.name())]);
-    out.pose(&joint.pose_in_child);
-    out.text("parent", joint.parent_link.name());
-    out.text("child", joint.child_link.name());
+    if joint.parent_link == joint.child_link {
+        // Two frames of one link may be joined, a link and itself may not.
+        out.pose_in(&joint.pose_in_child, joint.child_link.name());
+        out.text("parent", &joint.parent);
+        out.text("child", &joint.child);
+    } else {
+        out.pose(&joint.pose_in_child);
+        out.text("parent", joint.parent_link.name());
+        out.text("child", joint.child_link.name());
+    }
     for (name, axis) in ["axis", "axis2"].iter().zip(&joint.axes) {
         axis_of(out, name, axis);
     }
@@ -278,5 +288,75 @@ mod tests {
                 path.display()
             );
         }
+    }
+
+    /// Loads a text, writes it as `convert` does, and reads that again; gives it with the text that was written.
+    fn again(text: &str) -> (crate::sdf::Loaded, String) {
+        let options = LoadOptions { model_paths: vec![PathBuf::from("tests/sdf/models")], ..LoadOptions::default() };
+        let mut first = load_source(&Source::new(Path::new("tests/sdf/good/in.sdf"), text), &options);
+        assert!(!first.has_errors(), "{:?}", first.diagnostics);
+        crate::sdf::state::apply_all(&mut first.root);
+        let written = super::resolved(&first.root);
+        let second = load_source(&Source::new(Path::new("tests/sdf/good/out.sdf"), written.clone()), &options);
+        assert!(!second.has_errors(), "{written}\n{:?}", second.diagnostics);
+        (second, written)
+    }
+
+    #[test]
+    fn a_world_is_written_as_its_state_has_it() {
+        let (read, written) = again(
+            "<sdf version='1.9'><world name='w'>
+               <model name='arm'><link name='a'/><link name='b'><pose>1 0 0 0 0 0</pose></link>
+                 <joint name='j' type='revolute'><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint></model>
+               <model name='box'><link name='l'/><model name='in'><pose>0 0 1 0 0 0</pose><link name='l'/></model></model>
+               <model name='gone'><link name='l'/></model>
+               <joint name='to_gone' type='fixed'><parent>box</parent><child>gone</child></joint>
+               <state world_name='w'><deletions><name>gone</name></deletions>
+                 <model name='box'><pose>5 0 0 0 0 0</pose><model name='in'><pose>9 0 0 0 0 0</pose></model></model>
+                 <model name='arm'><pose>0 2 0 0 0 0</pose><joint name='j'><angle axis='0'>0.5</angle></joint></model>
+               </state></world></sdf>",
+        );
+        let world = &read.root.worlds[0];
+        let names: Vec<&str> = world.models.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(names, ["arm", "box"], "{written}");
+        assert!(world.joints.is_empty(), "{written}");
+        assert_eq!(world.models[1].world_pose.translation.x, 5.0, "{written}");
+        assert_eq!(world.models[1].models[0].world_pose.translation.x, 9.0, "{written}");
+        let mut world = world.clone();
+        assert!(crate::sdf::state::apply(&mut world).is_empty(), "{written}");
+        let arm = &world.models[0];
+        assert_eq!((arm.world_pose.translation.y, arm.joints[0].axes[0].position), (2.0, 0.5), "{written}");
+        let start = arm.links[1].start_pose.unwrap();
+        assert!((start.rotation.to_scaled_axis().z - 0.5).abs() < 1e-9, "{written}");
+    }
+
+    #[test]
+    fn a_joint_of_two_frames_of_one_link_stays_one() {
+        let (read, written) = again(
+            "<sdf version='1.11'><model name='m'><link name='l'/><frame name='f' attached_to='l'/><frame name='g' attached_to='l'>
+               <pose>1 0 0 0 0 0</pose></frame>
+               <joint name='j' type='fixed'><parent>f</parent><child>g</child></joint></model></sdf>",
+        );
+        let joint = &read.root.model.unwrap().joints[0];
+        assert_eq!((joint.parent.as_str(), joint.child.as_str()), ("f", "g"), "{written}");
+        assert_eq!(joint.pose_in_model.translation.x, 1.0, "{written}");
+    }
+
+    #[test]
+    fn line_ends_in_attributes_stay_line_ends() {
+        let (read, written) = again("<sdf version='1.11'><model name='a&#10;b'><link name='l'/></model></sdf>");
+        assert_eq!(read.root.model.unwrap().name, "a\nb", "{written}");
+    }
+
+    #[test]
+    fn an_actor_has_the_name_that_its_include_gives_it() {
+        let (read, written) = again(
+            "<sdf version='1.11'><world name='w'>
+               <include><name>bob</name><uri>../models/walker.sdf</uri><plugin name='p' filename='gz-p'/></include>
+               <include><name>eve</name><uri>../models/walker.sdf</uri></include></world></sdf>",
+        );
+        let actors = &read.root.worlds[0].actors;
+        let found: Vec<_> = actors.iter().map(|a| (a.name.as_str(), a.plugins.len())).collect();
+        assert_eq!(found, [("bob", 1), ("eve", 0)], "{written}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use glamx::{DPose3, DVec3};
 use quick_xml::escape::escape;
 
-use crate::sdf::typed::Element;
+use crate::sdf::typed::{Actor, Element, Plugin};
 use crate::sdf::value::roll_pitch_yaw;
 
 /// A file that is being written.
@@ -26,7 +26,7 @@ impl Out {
     fn begin(&mut self, name: &str, attributes: &[(&str, &str)]) {
         let _ = write!(self.text, "{:indent$}<{name}", "", indent = self.depth * 2);
         for (key, value) in attributes {
-            let _ = write!(self.text, " {key}=\"{}\"", escape(*value));
+            let _ = write!(self.text, " {key}=\"{}\"", escaped(value));
         }
     }
 
@@ -46,7 +46,7 @@ impl Out {
         if text.is_empty() {
             self.text.push_str("/>\n");
         } else {
-            let _ = writeln!(self.text, ">{}</{name}>", escape(text));
+            let _ = writeln!(self.text, ">{}</{name}>", escaped(text));
         }
     }
 
@@ -60,6 +60,10 @@ impl Out {
 
     pub(super) fn number(&mut self, name: &str, number: f64) {
         self.numbers(name, &[number]);
+    }
+
+    pub(super) fn number_with(&mut self, name: &str, attributes: &[(&str, &str)], number: f64) {
+        self.leaf(name, attributes, &join(&[number]));
     }
 
     pub(super) fn numbers(&mut self, name: &str, numbers: &[f64]) {
@@ -93,7 +97,7 @@ impl Out {
         }
         self.open(&element.name, &attributes);
         if !element.text.is_empty() {
-            let _ = writeln!(self.text, "{:indent$}{}", "", escape(element.text.as_str()), indent = self.depth * 2);
+            let _ = writeln!(self.text, "{:indent$}{}", "", escaped(&element.text), indent = self.depth * 2);
         }
         element.children.iter().for_each(|child| self.element(child));
         self.close(&element.name);
@@ -101,12 +105,36 @@ impl Out {
 
     /// An element as it stood in its file, but for its pose.
     pub(super) fn element_at(&mut self, element: &Element, pose: &DPose3) {
-        let attributes: Vec<_> = element.attributes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        self.element_as(element, element.attribute("name"), pose, &[]);
+    }
+
+    /// An actor as it stood in its file, but for its pose and what an include changes of it.
+    pub(super) fn actor(&mut self, actor: &Actor) {
+        let own = actor.element.children.iter().filter(|c| c.name == "plugin").count();
+        self.element_as(
+            &actor.element,
+            Some(&actor.name),
+            &actor.world_pose,
+            actor.plugins.get(own..).unwrap_or_default(),
+        );
+    }
+
+    fn element_as(&mut self, element: &Element, name: Option<&str>, pose: &DPose3, plugins: &[Plugin]) {
+        let value = |key: &str, value| if key == "name" { name.unwrap_or(value) } else { value };
+        let attributes: Vec<_> =
+            element.attributes.iter().map(|(k, v)| (k.as_str(), value(k.as_str(), v.as_str()))).collect();
         self.open(&element.name, &attributes);
         self.pose(pose);
         element.children.iter().filter(|c| c.name != "pose").for_each(|child| self.element(child));
+        plugins.iter().for_each(|plugin| self.element(&plugin.element));
         self.close(&element.name);
     }
+}
+
+/// A text as XML. White space other than blanks is written as references: readers make blanks of it in attributes.
+fn escaped(text: &str) -> String {
+    let text = escape(text);
+    text.replace('\r', "&#13;").replace('\n', "&#10;").replace('\t', "&#9;")
 }
 
 /// Numbers in their shortest exact form.

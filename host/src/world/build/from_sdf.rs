@@ -1,6 +1,6 @@
 //! A [`WorldSpec`] from a document, and a world from it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{BuildError, BuildOptions};
@@ -87,6 +87,8 @@ struct Reading<'a> {
     /// Places by scoped name.
     places: HashMap<String, (Span, Code)>,
     shapes: Shapes,
+    /// Of which kinds it was said in which files that they are not used.
+    said: HashSet<(&'static str, *const sdf::Source)>,
     /// Joints that follow others, once all are there.
     following: Vec<Following<'a>>,
 }
@@ -110,6 +112,7 @@ impl<'a> Reading<'a> {
             joints: HashMap::new(),
             places,
             shapes: Shapes::default(),
+            said: HashSet::new(),
             following: Vec::new(),
         }
     }
@@ -199,6 +202,7 @@ impl<'a> Reading<'a> {
                     format!("collision {full}: friction is mu = {mu} along every direction, mu2 = {mu2} is not used"),
                 );
             }
+            self.unused_surface(&full, collision);
             let surface = Surface {
                 friction: friction.mu,
                 restitution: collision.surface.restitution,
@@ -259,6 +263,29 @@ impl<'a> Reading<'a> {
 
     fn warn(&mut self, span: &Span, message: String) {
         self.warnings.push(Diagnostic::warning(Code::ElementUnread, message).at(span.clone()));
+    }
+
+    /// Warns of a kind of thing that is not used, once in a file.
+    fn warn_once(&mut self, kind: &'static str, span: &Span, message: String) {
+        if self.said.insert((kind, Arc::as_ptr(span.source()))) {
+            self.warn(span, message + "; this is said once for each file");
+        }
+    }
+
+    /// Says which parts of a surface are not used.
+    fn unused_surface(&mut self, name: &str, collision: &sdf::Collision) {
+        let surface = &collision.surface;
+        let friction = &surface.friction;
+        let unused = [
+            ("fdir1", friction.direction != glamx::DVec3::ZERO),
+            ("slip1> and <slip2", friction.slip != [0.0; 2]),
+            ("torsional", friction.torsional.is_some_and(|coefficient| coefficient != 1.0)),
+            ("kp", surface.stiffness.is_some_and(|kp| kp != 1e12)),
+            ("kd", surface.damping.is_some_and(|kd| kd != 1.0)),
+        ];
+        for (kind, _) in unused.into_iter().filter(|(_, given)| *given) {
+            self.warn_once(kind, &collision.span, format!("collision {name}: the <{kind}> of its surface is not used"));
+        }
     }
 
     /// A build error at its place in the document.

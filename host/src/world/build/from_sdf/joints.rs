@@ -3,9 +3,12 @@
 use glamx::DVec3;
 
 use super::Reading;
-use crate::physics::JointKind;
+use crate::physics::{JointKind, REACH};
 use crate::sdf::{self, Code, LinkRef, Span};
 use crate::world::spec::{FollowerSpec, JointAxisSpec, JointSpec};
+
+/// The format's stiffness and dissipation of a stop.
+const STOP: (f64, f64) = (1e8, 1.0);
 
 /// A joint, or an axis of one, that follows another joint.
 pub(super) struct Following<'a> {
@@ -132,6 +135,7 @@ impl<'a> Reading<'a> {
                 self.warn(&axis.span, format!("joint {name}: its {what} is {value:?}, below 0, and is taken as 0"));
             }
         }
+        self.unused(joint, name, axis);
         JointAxisSpec {
             direction: joint.world_pose.rotation * axis.xyz_in_joint * sense,
             lower: if free { f64::NEG_INFINITY } else { axis.limits.lower },
@@ -144,16 +148,44 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Says which parts of an axis act otherwise than they are written.
+    fn unused(&mut self, joint: &sdf::Joint, name: &str, axis: &sdf::JointAxis) {
+        let limits = &axis.limits;
+        if limits.velocity.is_finite() {
+            let text = format!("joint {name}: the <velocity> of its limit, {:?}, is not held", limits.velocity);
+            self.warn_once("velocity", &axis.span, text);
+        }
+        if (limits.stiffness, limits.dissipation) != STOP {
+            let text = format!("joint {name}: its stops are hard, their <stiffness> and <dissipation> are not used");
+            self.warn_once("stop", &axis.span, text);
+        }
+        let turn = std::f64::consts::PI + 1e-6;
+        // Limits such as ±1e12 are written for none.
+        let beyond = |end: f64| end.abs() > turn && end.abs() < REACH;
+        if joint.kind == sdf::JointKind::Revolute && (beyond(limits.lower) || beyond(limits.upper)) {
+            self.warn(
+                &axis.span,
+                format!(
+                    "joint {name}: its limits {:?} and {:?} go beyond -π and π and do not hold: its angle is known up to a turn",
+                    limits.lower, limits.upper
+                ),
+            );
+        }
+    }
+
     /// Joints that follow others, now that all joints are there.
     pub(super) fn followers(&mut self) {
         for Following { scope, joint, axis } in std::mem::take(&mut self.following) {
             let name = scoped(scope, &joint.name);
+            let said = self.warnings.len();
             let made = match axis {
                 Some(n) => self.mimic(scope, joint, n),
                 None => self.gearbox(scope, joint),
             };
             match made {
                 Ok(follower) if self.leads_back(&follower) => {
+                    // That it follows the other by a motor does not hold.
+                    self.warnings.truncate(said);
                     self.warn(
                         &joint.span,
                         format!("joint {name} follows no other: those that it would follow follow it"),
