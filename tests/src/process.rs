@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -59,9 +59,15 @@ impl Process {
 
     /// Likewise, after `change` has had a look at the command.
     pub fn start_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, change: impl FnOnce(&mut Command)) -> Self {
-        let home = tempfile::tempdir().expect("a folder for temporary files");
         let mut command = Command::new(program());
-        command.args(args).env("HOME", home.path());
+        command.args(args);
+        Self::spawn(command, change)
+    }
+
+    /// Runs another program likewise, one that runs `tickworks` in its turn.
+    pub fn spawn(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
+        let home = tempfile::tempdir().expect("a folder for temporary files");
+        command.env("HOME", home.path());
         for name in std::env::vars_os().map(|(name, _)| name) {
             let text = name.to_string_lossy();
             if text.starts_with("TICKWORKS_")
@@ -74,7 +80,7 @@ impl Process {
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         change(&mut command);
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program().display()));
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
         let (stdout, stderr) = (Arc::new(Lines::default()), Arc::new(Lines::default()));
         let mut readers = Vec::new();
         if let Some(pipe) = child.stdout.take() {
@@ -89,6 +95,11 @@ impl Process {
     /// The process's id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The end of its stdin that can be written to, where `change` made it a pipe; once.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// Waits for a line on stdout, also one that is there already.

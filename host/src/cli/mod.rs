@@ -11,6 +11,7 @@ use crate::text::one_line;
 mod call;
 mod check;
 mod convert;
+mod keys;
 mod logging;
 mod plugin;
 mod progress;
@@ -111,6 +112,7 @@ fn complain(line: impl Display) {
 
 /// Ends the process without running anything of the plugins that are still mapped.
 fn exit(status: u8) -> ! {
+    keys::restore();
     // Nothing is lost when these fail: there is nobody left to tell.
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();

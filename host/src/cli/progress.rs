@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 
+use super::keys::Keys;
 use crate::plugin::{Counts, PluginReport, PluginState};
 use crate::sdf::Diagnostic;
 use crate::sim::{Ended, Observer, Pace, Ready, Replayed, ReplayedTo};
@@ -12,11 +13,13 @@ use crate::text::one_line;
 pub struct Progress {
     /// On a terminal only.
     bar: Option<ProgressBar>,
+    /// Likewise.
+    keys: Option<Keys>,
 }
 
 impl Progress {
-    /// One for this process's stdout.
-    pub fn new() -> Self {
+    /// One for this process's stdout, with the keys that are read at its terminal.
+    pub fn new(keys: Option<Keys>) -> Self {
         let bar = std::io::stdout().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stdout());
             if let Ok(style) = ProgressStyle::with_template("plugins {bar:24} {pos}/{len} {msg}") {
@@ -24,7 +27,7 @@ impl Progress {
             }
             bar
         });
-        Self { bar }
+        Self { bar, keys }
     }
 
     /// A line on stdout, above the bar where there is one. A reader that has gone is no reason to end the run.
@@ -87,6 +90,9 @@ impl Observer for Progress {
         ));
         self.line(&format!("  robots:  {}", or_none(&ready.robots)));
         self.line(&format!("  plugins: {}", or_none(&ready.plugins)));
+        if let Some(keys) = &self.keys {
+            keys.ready(ready.address);
+        }
     }
 
     fn replayed(&mut self, replayed: &Replayed) {

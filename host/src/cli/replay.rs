@@ -4,6 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::keys::Keys;
 use super::progress::Progress;
 use super::run::{Limits, any_whole, threads};
 use super::values::seconds;
@@ -50,6 +51,7 @@ pub struct Replay {
 impl Replay {
     /// Replays to the end, to the first difference, or until somebody asks to stop.
     pub fn execute(self, signals: Option<signals::Caught>) -> Done {
+        let token = self.limits.token()?;
         let replay = Wanted {
             net: self.limits.net(&self.listen)?,
             file: self.file,
@@ -63,6 +65,7 @@ impl Replay {
         let stop = Stop::new();
         signals::watch(stop.clone(), signals)?;
         warn_of_missing_dirs(&replay.plugin_dirs);
-        super::run::to_the_end(|| sim::replay(&replay, &stop, &mut Progress::new()))
+        let mut progress = Progress::new(Keys::watch(token));
+        super::run::to_the_end(|| sim::replay(&replay, &stop, &mut progress))
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::keys::Keys;
 use super::progress::Progress;
 use super::values::{MOST_BYTES, count_within, number_within, seconds, whole_within};
 use super::{Done, FAILED, signals, warn_of_missing_dirs};
@@ -16,7 +17,7 @@ use crate::sim::{self, Options, Pace, SimError, Stop};
 #[derive(Args, Debug)]
 #[command(
     after_help = "The run ends with status 0 on SIGINT, SIGTERM or after --ticks; with status 1 when the world, a \
-plugin or the port does not work, and says why."
+plugin or the port does not work, and says why.\n\nAt a terminal, r resets the world, p pauses and resumes."
 )]
 pub struct Run {
     /// The world, an SDF file
@@ -108,7 +109,8 @@ impl Run {
         signals::watch(stop.clone(), signals)?;
         let options = self.options()?;
         warn_of_missing_dirs(&self.plugin_dirs);
-        to_the_end(|| sim::run(&options, &stop, &mut Progress::new()))
+        let mut progress = Progress::new(Keys::watch(self.limits.token()?));
+        to_the_end(|| sim::run(&options, &stop, &mut progress))
     }
 
     fn options(&self) -> Result<Options, String> {
@@ -142,15 +144,19 @@ impl Run {
 }
 
 impl Limits {
+    /// What --token-file holds.
+    pub fn token(&self) -> Result<Option<String>, String> {
+        self.token_file.as_deref().map(super::read_token).transpose()
+    }
+
     /// A server on this address, with these limits.
     pub fn net(&self, listen: &str) -> Result<NetOptions, String> {
         let address = net::resolve(listen).map_err(|error| format!("--listen {listen}: {error}"))?;
-        let token = match &self.token_file {
-            None => None,
-            Some(file) => Some(
-                Token::new(super::read_token(file)?)
-                    .map_err(|error| format!("--token-file {}: {error}", file.display()))?,
-            ),
+        let token = match (&self.token_file, self.token()?) {
+            (Some(file), Some(token)) => {
+                Some(Token::new(token).map_err(|error| format!("--token-file {}: {error}", file.display()))?)
+            }
+            _ => None,
         };
         let mut net = NetOptions::new(address);
         net.token = token;

@@ -56,12 +56,14 @@ pub fn watch(stop: Stop, early: Option<Caught>) -> Result<(), String> {
         while Instant::now() < deadline {
             std::thread::sleep(GLANCE);
             if signals.pending().next().is_some() {
+                super::keys::restore();
                 signal_hook::low_level::exit(0);
             }
         }
         // Its thread waits for this as long as there is a sender.
         let _ = say.send(());
         std::thread::sleep(LAST_WORD);
+        super::keys::restore();
         signal_hook::low_level::exit(0);
     });
     watching.map(drop).map_err(cannot)

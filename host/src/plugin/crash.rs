@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, Once, OnceLock};
 
 /// Stages of loading that are no slots of the table, as the last line names them.
 pub(super) mod stage {
@@ -102,6 +102,20 @@ unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> c_int;
 }
 
+/// What is called before the process ends in one of the ways that are told here.
+static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
+
+/// Has this called before a signal or an exit ends the process: once for a process, and only async-signal-safe functions.
+pub fn before_the_end(run: fn()) {
+    let _ = BEFORE_THE_END.set(run);
+}
+
+fn put_in_order() {
+    if let Some(run) = BEFORE_THE_END.get() {
+        run();
+    }
+}
+
 /// The host itself does not call `exit` now: see [`forbid_exit`].
 static EXIT_IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
@@ -150,6 +164,7 @@ extern "C" fn exit_handler() {
     } else {
         return;
     }
+    put_in_order();
     line.write();
     // SAFETY: it does not return, and runs nothing else: what else was to run at the exit may be the plugin's.
     unsafe { libc::_exit(FAILED) };
@@ -195,9 +210,10 @@ impl Line {
     }
 }
 
-/// Only async-signal-safe calls in here: `write`, `sigaction`, `raise`.
+/// Only async-signal-safe calls in here: `write`, `sigaction`, `raise`, and what [`before_the_end`] was given.
 unsafe extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let Some(i) = SIGNALS.iter().position(|(number, _)| *number == signal) else { return };
+    put_in_order();
     let call = CURRENT.try_with(Cell::get).unwrap_or(NO_CALL);
     if !call.plugin.is_null() {
         let mut line = Line::new();
